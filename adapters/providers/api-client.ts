@@ -14,6 +14,8 @@ export interface ApiRequest {
   readonly signal: AbortSignal
   /** JSON, already encoded. */
   readonly body?: string
+  /** Instead of `body`: bytes of another type. */
+  readonly upload?: { readonly bytes: Uint8Array; readonly contentType: string }
   /** The content type that is expected; `application/json` when absent. */
   readonly accept?: string
   readonly headers?: ApiHeaders
@@ -60,12 +62,15 @@ export class ApiClient {
   }
 
   async #encode(url: string, request: ApiRequest): Promise<OutboundRequest> {
-    const { signal, body, accept = 'application/json', headers } = request
+    const { signal, body, upload, accept = 'application/json', headers } = request
     const authentication = await this.#options.authenticate(url, request)
-    if (body === undefined) return { signal, headers: { ...headers, accept, ...authentication } }
+    const all = { ...headers, accept, ...authentication }
+    if (upload)
+      return { signal, headers: { ...all, 'content-type': upload.contentType }, method: 'POST', body: upload.bytes }
+    if (body === undefined) return { signal, headers: all }
     return {
       signal,
-      headers: { ...headers, accept, ...authentication, 'content-type': 'application/json' },
+      headers: { ...all, 'content-type': 'application/json' },
       method: 'POST',
       body: Buffer.from(body),
     }

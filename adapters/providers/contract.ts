@@ -17,6 +17,22 @@ export type {
   ProviderRegistry,
 } from './driver.ts'
 
+// Pictures, speech and transcriptions
+export { MEDIA_KINDS, SPEECH_FORMATS } from './media.ts'
+export type {
+  GeneratedImages,
+  GeneratedSpeech,
+  ImageRequest,
+  MediaClient,
+  MediaKind,
+  MediaOffer,
+  MediaUsage,
+  SpeechFormat,
+  SpeechRequest,
+  Transcription,
+  TranscriptionRequest,
+} from './media.ts'
+
 // Encoding of requests
 export {
   alternatingMessages,

@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { definePlugin, defineService, omitUndefined } from 'svc/sdk'
 import type { ConfigSchema, Fetch, Spawn } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest } from './completion.ts'
+import { lazyMedia } from './media.ts'
+import type { MediaClient, MediaKind, MediaOffer } from './media.ts'
 
 export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
@@ -23,6 +25,8 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly defaultModel: string
   /** The default model and the limits for embeddings. Absent: it has none, or they are unknown. */
   readonly embedding?: Embedding
+  /** What it makes beside text. Tools for it are offered to agents once the provider has its key. */
+  readonly media?: MediaOffer
   /** The keys of its section beside those that every provider has. */
   readonly config: C
   /** Variables for keys of `config` that the section leaves out; the first one that is set. */
@@ -58,7 +62,7 @@ export interface ProviderLink<C> {
  * Failures are thrown as classified `UpstreamFailure`s; an abort rejects with the signal's reason. A client does not
  * retry, does not read the environment, and knows neither prices nor sessions.
  */
-export interface ProviderClient {
+export interface ProviderClient extends MediaClient {
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<CompletionEvent>
   /** The ids of the models on offer, for vendors that list them. */
   models?(signal: AbortSignal): Promise<readonly string[]>
@@ -92,7 +96,7 @@ export interface Embeddings {
  */
 export function lazyClient(
   load: () => Promise<ProviderClient>,
-  capabilities: { readonly models?: boolean; readonly embed?: boolean } = {},
+  capabilities: { readonly models?: boolean; readonly embed?: boolean; readonly media?: readonly MediaKind[] } = {},
 ): ProviderClient {
   let loaded: ProviderClient | undefined
   let loading: Promise<ProviderClient> | undefined
@@ -139,6 +143,7 @@ export function lazyClient(
         return client.embed(request, signal)
       },
     }),
+    ...(capabilities.media && lazyMedia(open, capabilities.media)),
   }
 }
 

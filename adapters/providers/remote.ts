@@ -10,6 +10,8 @@ import type {
   ProviderLink,
   ProviderRegistry,
 } from './driver.ts'
+import type { MediaClient } from './media.ts'
+import { exposeMedia, RemoteOffer, remoteMedia } from './remote-media.ts'
 
 type Config = Record<string, unknown>
 const strings = v.optional(v.array(v.string()))
@@ -25,6 +27,7 @@ const Driver = v.object({
   baseUrl: text,
   defaultModel: v.string(),
   embedding: v.optional(v.object({ model: v.string(), texts: v.number(), chars: v.number() })),
+  media: v.exactOptional(RemoteOffer),
   configVars: v.optional(v.record(v.string(), v.array(v.string()))),
 })
 const Added = v.tuple([Driver, v.unknown(), v.number()])
@@ -64,7 +67,7 @@ const remoteProviders: RemoteService<ProviderRegistry> = {
         registry.add({
           ...omitUndefined(driver),
           config: deps.remote.readSchema(config) as ProviderDriver['config'],
-          connect: (link) => new RemoteClient(deps, object, link, driver.embedding !== undefined),
+          connect: (link) => new RemoteClient(deps, object, link, driver),
         }),
       )
     },
@@ -97,6 +100,7 @@ function exposeDriver(remote: RemoteEnd, driver: ProviderDriver): number {
       const { vectors, usage } = await client.embed(request as EmbeddingRequest, signal)
       return { vectors: vectors.map((vector) => [...vector]), usage }
     },
+    ...exposeMedia(clientOf),
   })
 }
 
@@ -106,8 +110,16 @@ class RemoteClient implements ProviderClient {
   readonly #object: number
   readonly #facts: LinkFacts
   readonly embed?: (request: EmbeddingRequest, signal: AbortSignal) => Promise<Embeddings>
+  declare readonly createImages?: NonNullable<MediaClient['createImages']>
+  declare readonly speak?: NonNullable<MediaClient['speak']>
+  declare readonly transcribe?: NonNullable<MediaClient['transcribe']>
 
-  constructor({ remote }: RemoteServiceDeps, object: number, link: ProviderLink<Config>, canEmbed: boolean) {
+  constructor(
+    { remote }: RemoteServiceDeps,
+    object: number,
+    link: ProviderLink<Config>,
+    { embedding, media }: v.InferOutput<typeof Driver>,
+  ) {
     this.#remote = remote
     this.#object = object
     const refuse = async (): Promise<never> => {
@@ -126,7 +138,8 @@ class RemoteClient implements ProviderClient {
         webSocket: refuse,
       }),
     }
-    if (canEmbed) this.embed = (request, signal) => this.#embed(request, signal)
+    Object.assign(this, remoteMedia(remote, { object, facts: this.#facts }, media))
+    if (embedding) this.embed = (request, signal) => this.#embed(request, signal)
   }
 
   complete(request: Parameters<ProviderClient['complete']>[0], signal: AbortSignal): AsyncIterable<CompletionEvent> {

@@ -1,5 +1,17 @@
 import { defineService, notify } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, Embeddings, Price } from 'svc/providers'
+import type {
+  CompletionEvent,
+  CompletionRequest,
+  Embeddings,
+  GeneratedImages,
+  GeneratedSpeech,
+  ImageRequest,
+  MediaKind,
+  Price,
+  SpeechRequest,
+  Transcription,
+  TranscriptionRequest,
+} from 'svc/providers'
 
 /** A model that can be called now. */
 export interface ResolvedModel {
@@ -113,6 +125,47 @@ export interface Inference {
   defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
 }
 export const Inference = defineService<Inference>()('inference')
+
+/** A provider, and one of its models where that is not its usual one. */
+export interface MediaChoice {
+  readonly provider: string
+  readonly model?: string | undefined
+}
+/** `withinMs` is what all of it may take. */
+export interface MediaCallOptions {
+  readonly signal: AbortSignal
+  readonly withinMs: number
+}
+/**
+ * Models that make pictures, speech and transcriptions. A call that may have been paid for is not made again: it is
+ * tried again only after the provider refused it. What it costs is for the caller to record.
+ */
+export interface MediaModels {
+  /**
+   * Providers that have their key and declare what is asked for, with their usual models: the first one is used when
+   * none is named. Looks at nothing outside.
+   */
+  usable(kind: MediaKind): readonly { readonly provider: string; readonly model: string }[]
+  /** Throws `service_unavailable` with what to do when the provider cannot be used. */
+  resolve(kind: MediaKind, choice: MediaChoice): Promise<ResolvedModel>
+  /** At least one picture and at most `count`. Throws `UpstreamFailure`, or the signal's reason. */
+  createImages(
+    model: ResolvedModel,
+    request: Omit<ImageRequest, 'model'>,
+    options: MediaCallOptions,
+  ): Promise<GeneratedImages>
+  speak(
+    model: ResolvedModel,
+    request: Omit<SpeechRequest, 'model'>,
+    options: MediaCallOptions,
+  ): Promise<GeneratedSpeech>
+  transcribe(
+    model: ResolvedModel,
+    request: Omit<TranscriptionRequest, 'model'>,
+    options: MediaCallOptions,
+  ): Promise<Transcription>
+}
+export const MediaModels = defineService<MediaModels>()('media-models')
 
 /** A provider was loaded or unloaded, or its key or settings changed. */
 export const ProviderChanged = notify<{ readonly provider: string }>('providers:changed')

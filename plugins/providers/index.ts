@@ -17,7 +17,7 @@ import { Breaker } from './breaker.ts'
 import { OwnConfig, sections } from './config.ts'
 import type { Config } from './config.ts'
 import { Connections } from './connection.ts'
-import { Inference, ProviderChanged } from './contract.ts'
+import { Inference, MediaModels, ProviderChanged } from './contract.ts'
 import { DefaultModelLog } from './default-model-log.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
@@ -43,7 +43,7 @@ export default definePlugin({
   hooks: [ProviderChanged],
   requires,
   optional,
-  provides: { providers: Providers, inference: Inference },
+  provides: { providers: Providers, inference: Inference, media: MediaModels },
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
@@ -72,7 +72,7 @@ export default definePlugin({
       log,
       isStarted: () => services.daemon.isListening,
     })
-    const inference = createInference({
+    const { inference, media } = createInference({
       ...shared,
       config,
       defaults,
@@ -102,7 +102,7 @@ export default definePlugin({
     ctx.hooks.on(ModelsListed, (listing) => addUsableModels(listing, { ...shared, inference }))
     ctx.hooks.on(DaemonListening, () => defaultLog.write())
     defaultLog.schedule()
-    return { providers: registry, inference }
+    return { providers: registry, inference, media }
   },
 })
 

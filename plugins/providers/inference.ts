@@ -1,4 +1,5 @@
-import type { Metrics, UpstreamFailure } from 'svc/sdk'
+import { UpstreamFailure } from 'svc/sdk'
+import type { Metrics, UpstreamReason } from 'svc/sdk'
 import type { CompletionRequest, ProviderClient } from 'svc/providers'
 import type { Catalog } from '../catalog/contract.ts'
 import { startAttempt } from './attempt.ts'
@@ -8,16 +9,17 @@ import { sleep } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { Config } from './config.ts'
 import type { Connections } from './connection.ts'
-import type { Inference, InferenceEvent, ResolvedModel } from './contract.ts'
+import type { Inference, InferenceEvent, MediaModels, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
 import type { EmbedderDeps } from './embed.ts'
+import type { MediaCallDeps } from './media.ts'
 import type { KeyRotation } from './key-rotation.ts'
 import type { Keys } from './keys.ts'
 import { ModelNaming } from './naming.ts'
 import type { Ollama } from './ollama.ts'
 import { Retries } from './retries.ts'
 import type { RetryDeps } from './retries.ts'
-import { providerStates } from './states.ts'
+import { providerStates, usableMedia } from './states.ts'
 
 export interface InferenceDeps {
   readonly config: Config
@@ -36,7 +38,7 @@ export interface InferenceDeps {
   readonly metrics?: Metrics
 }
 
-export function createInference(deps: InferenceDeps): Inference {
+export function createInference(deps: InferenceDeps): { readonly inference: Inference; readonly media: MediaModels } {
   const { config, connections, keys, defaults } = deps
   const failures = deps.metrics?.counter(
     'svc_llm_provider_errors_total',
@@ -50,7 +52,15 @@ export function createInference(deps: InferenceDeps): Inference {
     resolve: (choice) => naming.resolve(choice),
     usual: { provider: config.embedding.provider, model: config.embedding.model },
   }
-  return {
+  const mediaDeps: MediaCallDeps = {
+    connections,
+    resolve: (choice) => naming.resolve(choice),
+    calls(model, input, signal, { wrapClient, withinMs }) {
+      const limits = { ...config, first_event_ms: withinMs, answer_ms: withinMs }
+      return callModel({ ...callDeps, config: limits }, model, input, signal, { wrapClient, isPaidOnce: true })
+    },
+  }
+  const inference: Inference = {
     resolve: (choice) => naming.resolve(choice),
     complete: (model, request, signal, withinMs) => callModel(callDeps, model, request, signal, { withinMs }),
     // Few daemons embed anything: the code is loaded by the first call.
@@ -76,12 +86,27 @@ export function createInference(deps: InferenceDeps): Inference {
       return { provider, model }
     },
   }
+  return { inference, media: createMediaModels(mediaDeps, keys) }
+}
+
+/** Few daemons make media: the code is loaded by the first call. */
+function createMediaModels(deps: MediaCallDeps, keys: Keys): MediaModels {
+  const open = async () => (await import('./media.ts')).createMediaCalls(deps)
+  return {
+    usable: (kind) => usableMedia(deps.connections, keys, kind),
+    resolve: async (...request) => (await open()).resolve(...request),
+    createImages: async (...request) => (await open()).createImages(...request),
+    speak: async (...request) => (await open()).speak(...request),
+    transcribe: async (...request) => (await open()).transcribe(...request),
+  }
 }
 
 interface CallOptions {
   /** Stands between the call and the client of the driver; an answer needs none. */
   readonly wrapClient?: (client: ProviderClient) => ProviderClient
   readonly withinMs?: number | undefined
+  /** Each attempt may cost, so only one that the provider refused is followed by another. */
+  readonly isPaidOnce?: boolean
 }
 
 /** Calls a model until an attempt succeeds. After its first event an answer is not attempted again. */
@@ -90,7 +115,7 @@ async function* callModel(
   model: ResolvedModel,
   input: Omit<CompletionRequest, 'model'>,
   signal: AbortSignal,
-  { wrapClient, withinMs = Infinity }: CallOptions,
+  { wrapClient, withinMs = Infinity, isPaidOnce = false }: CallOptions,
 ): AsyncGenerator<InferenceEvent> {
   const { config, connections, breaker, rotation, clock } = deps
   const request = limitTokens({ ...input, model: model.model }, model.maxOutputTokens)
@@ -121,7 +146,7 @@ async function* callModel(
       return
     } catch (error) {
       attempt?.failed(error)
-      failure = error
+      failure = isPaidOnce ? withoutRetry(error) : error
     } finally {
       attempt?.close()
     }
@@ -132,6 +157,18 @@ async function* callModel(
     await sleep(clock, pause.ms, signal)
     yield retries.waitingPhase()
   }
+}
+
+/** A failure after which it is not known whether the request was carried out is final. */
+const UNCERTAIN: ReadonlySet<UpstreamReason> = new Set(['timeout', 'cut', 'network', 'malformed'])
+function withoutRetry(error: unknown): unknown {
+  if (!(error instanceof UpstreamFailure) || error.retry === 'never' || !UNCERTAIN.has(error.reason)) return error
+  const { reason, system, message } = error
+  return new UpstreamFailure(system, `${message}; it may have been paid for, so it is not tried again`, {
+    reason,
+    retry: 'never',
+    cause: error,
+  })
 }
 
 /** A vendor refuses a limit above what its model can write. */

@@ -1,6 +1,6 @@
 import { findNearest, suggest } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { ProviderDriver } from 'svc/providers'
+import type { MediaKind, ProviderDriver } from 'svc/providers'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import { variablesOf } from './keys.ts'
@@ -24,6 +24,21 @@ export function providerStates(connections: Connections, keys: Keys): readonly P
         defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,
       },
     ]
+  })
+}
+
+/** Providers with a key, or without need of one, that declare a kind of media. */
+export function usableMedia(
+  connections: Connections,
+  keys: Keys,
+  kind: MediaKind,
+): readonly { readonly provider: string; readonly model: string }[] {
+  return connections.names().flatMap((name) => {
+    const driver = connections.driver(name)?.driver
+    const model = driver?.media?.[kind]?.model
+    return driver && model !== undefined && keyStatus(name, driver, keys) !== 'missing'
+      ? [{ provider: name, model }]
+      : []
   })
 }
 

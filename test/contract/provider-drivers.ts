@@ -25,7 +25,13 @@ const noThinking = ['thinking', 'thinking-calls', 'thinking-stays']
  */
 export const drivers: readonly Row[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
-  { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models', 'embed'] },
+  {
+    name: 'openai-compatible',
+    open: openCompatible,
+    network: true,
+    offers: ['models', 'embed', 'images', 'speech', 'transcription'],
+  },
+  { name: 'groq', open: () => openVendor('groq'), network: true, offers: ['models', 'transcription'] },
   { name: 'azure', open: () => openVendor('azure', 'azure'), network: true, offers: ['embed'] },
   {
     name: 'azure by deployment',
@@ -41,7 +47,12 @@ export const drivers: readonly Row[] = [
     network: true,
     offers: ['models', 'embed', 'replay'],
   },
-  { name: 'mistral', open: () => openVendor('mistral', 'mistral'), network: true, offers: ['models', 'embed'] },
+  {
+    name: 'mistral',
+    open: () => openVendor('mistral', 'mistral'),
+    network: true,
+    offers: ['models', 'embed', 'transcription'],
+  },
   { name: 'anthropic', open: openAnthropic, network: true, offers: ['models', 'replay'] },
   {
     name: 'anthropic, a model that always thinks',

@@ -1,7 +1,10 @@
 import { deepStrictEqual, match, notStrictEqual, ok, rejects, strictEqual } from 'node:assert/strict'
 import { describe, it } from 'vitest'
 import { UpstreamFailure } from 'svc/sdk'
-import type { CompletionEvent, CompletionRequest, ProviderClient, ToolCall, Usage } from 'svc/providers'
+import type { CompletionEvent, CompletionRequest, MediaKind, ProviderClient, ToolCall, Usage } from 'svc/providers'
+import { mediaChecks } from './provider-media.ts'
+import type { MediaScenario } from './provider-media.ts'
+import type { HeardMedia } from '../support/fake-media.ts'
 
 /** What the provider behind the driver is made to do. */
 export type Scenario =
@@ -43,7 +46,7 @@ export type Fault =
  * What a driver can do beyond completing: `replay` when it gives out state that it wants back with the results of its
  * calls.
  */
-export type Offer = 'models' | 'embed' | 'replay'
+export type Offer = 'models' | 'embed' | 'replay' | MediaKind
 /** What reached the provider, in nobody's wire format. */
 export interface Heard {
   readonly system: string
@@ -63,6 +66,10 @@ export interface ProviderStage extends AsyncDisposable {
   readonly received?: () => number
   /** The last request for an answer. */
   readonly heard?: () => Heard
+  /** The same for pictures and sound. */
+  playMedia?(scenario: MediaScenario): CompletionRequest
+  /** The last request for media. */
+  readonly heardMedia?: () => Omit<HeardMedia, 'path'> | undefined
   /** What `usage: 'detailed'` comes to, for a vendor that tells other details than these four figures. */
   readonly detailed?: Usage
   /** Settles when the last exchange is over, with whether the whole answer went out. */
@@ -618,6 +625,7 @@ export const checks: readonly Check[] = [
       )
     },
   },
+  ...mediaChecks,
 ]
 
 /**

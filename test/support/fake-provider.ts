@@ -5,9 +5,11 @@ import { dialects } from './dialects.ts'
 import type { Dialect } from './dialects.ts'
 import { refuse } from './fake-provider-rules.ts'
 import type { ChatBody } from './fake-provider-rules.ts'
+import { answerMedia, isMediaPath } from './fake-media.ts'
+import type { HeardMedia, MediaAnswer } from './fake-media.ts'
 
 /** What one request is answered with. Everything that is left out is what a healthy provider does. */
-export interface Answer {
+export interface Answer extends Omit<MediaAnswer, 'fault'> {
   /** Each string is one delta. An async iterable lets a test decide when the next one comes. */
   readonly text?: string | readonly string[] | AsyncIterable<string>
   /** Deltas of `reasoning_content`, before the text. */
@@ -42,6 +44,8 @@ export interface RecordedRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: ChatBody
+  /** What it asked for, when that was pictures or sound. */
+  media?: HeardMedia | undefined
   /** Settles when the exchange is over: whether the whole answer went out. */
   readonly closed: Promise<boolean>
 }
@@ -84,8 +88,10 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk)
-    const text = Buffer.concat(chunks).toString()
+    const bytes = Buffer.concat(chunks)
     const path = request.url ?? '/'
+    const isMedia = isMediaPath(path)
+    const text = isMedia ? '' : bytes.toString()
     const closed = new Promise<boolean>((resolve) => response.once('close', () => resolve(response.writableFinished)))
     let body: ChatBody = {}
     try {
@@ -112,6 +118,23 @@ export async function startFakeProvider(options: FakeProviderOptions = {}): Prom
       return json(response, 200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
     if (path === dialect.embeddings && request.method === 'POST')
       return embed(response, body, scripted.shift() ?? always)
+    if (isMedia && request.method === 'POST') {
+      const given = async (): Promise<MediaAnswer> => {
+        const next = scripted.shift() ?? always
+        const { images, audio, transcript, status, fault } = typeof next === 'function' ? await next(recorded) : next
+        return Object.fromEntries(
+          Object.entries({ images, audio, transcript, status, fault: fault === 'silent' ? fault : undefined }).filter(
+            ([, value]) => value !== undefined,
+          ),
+        )
+      }
+      recorded.media = await answerMedia(
+        response,
+        { path, headers: request.headers, bytes, isMistral: options.dialect === dialects.mistral },
+        given,
+      )
+      return
+    }
     if (!dialect.chat(path) || request.method !== 'POST')
       return problem(response, 404, `Unknown request URL: ${request.method} ${path}.`)
     const refusal = refuse(body) ?? dialect.refuse?.(body, request.headers)

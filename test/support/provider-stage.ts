@@ -7,6 +7,7 @@ import type { OutboundSettings } from '../../core/net/outbound.ts'
 import type { ProviderDriver } from 'svc/providers'
 import { request } from '../contract/provider.ts'
 import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
+import type { MediaScenario } from '../contract/provider-media.ts'
 import { dialects } from './dialects.ts'
 import type { DialectName } from './dialects.ts'
 import { startFakeProvider } from './fake-provider.ts'
@@ -62,6 +63,11 @@ export async function openCompatible(
     },
     received: () => fake.requests.length,
     heard: () => heardOf(fake.requests.at(-1)?.body ?? {}),
+    playMedia(scenario) {
+      fake.script(mediaAnswer(scenario))
+      return request('go on')
+    },
+    heardMedia: () => fake.requests.at(-1)?.media,
     lastClosed: () => fake.requests.at(-1)?.closed ?? Promise.reject(new Error('no request')),
     async [Symbol.asyncDispose]() {
       await outbound[Symbol.asyncDispose]()
@@ -115,6 +121,16 @@ function answerFor(scenario: Scenario): Answer {
       }
     case 'fault':
       return faulty(scenario)
+  }
+}
+function mediaAnswer(scenario: MediaScenario): Answer {
+  switch (scenario.kind) {
+    case 'images':
+      return { images: scenario.images.map((bytes) => Buffer.from(bytes).toString('base64')) }
+    case 'speech':
+      return { audio: scenario.audio }
+    case 'transcription':
+      return { transcript: { text: scenario.text } }
   }
 }
 function heardOf({ messages = [], tools = [] }: ChatBody): Heard {

@@ -5,6 +5,7 @@ import type { VendorConfig } from './driver.ts'
 import { createEmbedder } from './embed.ts'
 import { encode } from './encode.ts'
 import { classifyFailure } from './errors.ts'
+import { createMedia } from './media.ts'
 import type { Vendor } from './vendors.ts'
 import { ModelList } from './wire.ts'
 
@@ -49,6 +50,7 @@ export async function createClient(vendor: Vendor, link: ProviderLink<VendorConf
     },
     ...(!vendor.noModels && { models }),
     ...(!vendor.noEmbeddings && { embed: createEmbedder(api, access, headers) }),
+    ...createMedia({ name: link.name, api, access, headers, vendor }),
   }
 }
 

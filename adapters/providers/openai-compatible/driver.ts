@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { lazyClient } from 'svc/providers'
+import { lazyClient, MEDIA_KINDS } from 'svc/providers'
 import type { DeviceSignIn, ProviderDriver } from 'svc/providers'
 import type { Vendor } from './vendors.ts'
 
@@ -54,6 +54,7 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
     baseUrl,
     defaultModel,
     embedding,
+    media,
     noModels,
   } = vendor
   return {
@@ -67,6 +68,7 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
     ...(sharedKey && { sharedKey }),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(embedding && { embedding }),
+    ...(media && { media }),
     ...(vendor.access === 'azure' && {
       configVars: { resource: ['AZURE_RESOURCE_NAME'], api_version: ['OPENAI_API_VERSION'] },
     }),
@@ -83,6 +85,8 @@ export function openAiCompatible(vendor: Vendor): ProviderDriver<typeof VendorCo
       lazyClient(async () => (await import('./client.ts')).createClient(vendor, link), {
         models: !noModels,
         embed: !vendor.noEmbeddings,
+        // An operator may name a model of any vendor.
+        media: MEDIA_KINDS,
       }),
   }
 }

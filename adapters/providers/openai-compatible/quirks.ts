@@ -1,4 +1,4 @@
-import type { Embedding } from 'svc/providers'
+import type { Embedding, MediaOffer } from 'svc/providers'
 
 /** How a vendor's format departs from OpenAI's. */
 export interface Quirks {
@@ -16,6 +16,8 @@ export interface Quirks {
   readonly shortCallIds?: boolean
   /** Its models cannot call tools, and it refuses requests with tools. */
   readonly noTools?: boolean
+  /** It tells the times of a transcription without `response_format`, which it refuses, and only without a language. */
+  readonly plainTranscriptions?: boolean
   /** It has no list of models. */
   readonly noModels?: boolean
   /** It has no embeddings. */
@@ -41,4 +43,5 @@ export interface Vendor extends Quirks {
   readonly access?: 'azure' | 'copilot'
   readonly defaultModel: string
   readonly embedding?: Embedding
+  readonly media?: MediaOffer
 }

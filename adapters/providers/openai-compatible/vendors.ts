@@ -28,6 +28,12 @@ export const vendors: readonly Vendor[] = [
     envVar: 'OPENAI_API_KEY',
     baseUrl: 'https://api.openai.com/v1',
     defaultModel: 'gpt-5-mini',
+    // Source: https://platform.openai.com/docs/api-reference/images, /audio
+    media: {
+      images: { model: 'gpt-image-2', count: 10 },
+      speech: { model: 'tts-1', voice: 'alloy', chars: 4096 },
+      transcription: { model: 'whisper-1', bytes: 26_214_400 },
+    },
     ...openai,
   },
   // A model is the name of a deployment, which is best named like its model, so that its price is known.
@@ -60,6 +66,8 @@ export const vendors: readonly Vendor[] = [
     envVar: 'GROQ_API_KEY',
     baseUrl: 'https://api.groq.com/openai/v1',
     defaultModel: 'llama-3.3-70b-versatile',
+    // Source: https://console.groq.com/docs/speech-to-text
+    media: { transcription: { model: 'whisper-large-v3-turbo', bytes: 26_214_400 } },
     noEmbeddings: true,
   },
   // deepseek-chat and deepseek-reasoner ended on 2026-07-24. Source: https://api-docs.deepseek.com/quick_start/pricing
@@ -93,6 +101,9 @@ export const vendors: readonly Vendor[] = [
     noStreamOptions: true,
     shortCallIds: true,
     embedding: { model: 'mistral-embed', texts: 64, chars: 48_000 },
+    // Source: https://docs.mistral.ai/capabilities/audio_transcription
+    media: { transcription: { model: 'voxtral-mini-latest', bytes: 26_214_400 } },
+    plainTranscriptions: true,
   },
   {
     name: 'together',

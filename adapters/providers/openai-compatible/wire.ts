@@ -5,6 +5,8 @@ import type {
   ChatCompletionChunk,
 } from 'openai/resources/chat/completions'
 import type { CreateEmbeddingResponse, Embedding } from 'openai/resources/embeddings'
+import type { TranscriptionSegment, TranscriptionVerbose } from 'openai/resources/audio/transcriptions'
+import type { Image, ImagesResponse } from 'openai/resources/images'
 import type { Model } from 'openai/resources/models'
 import type { ErrorObject } from 'openai/resources/shared'
 import * as v from 'valibot'
@@ -98,6 +100,32 @@ export const Vectors = v.object({
     v.object({ prompt_tokens: Count, total_tokens: Count } satisfies FieldsOf<CreateEmbeddingResponse.Usage>),
   ),
 } satisfies FieldsOf<CreateEmbeddingResponse>)
+
+/** Of pictures and transcriptions; `prompt_…` and `completion_tokens` are Mistral's names. */
+const MediaUsage = v.object({
+  input_tokens: Count,
+  output_tokens: Count,
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  seconds: Count,
+  prompt_audio_seconds: v.nullish(v.unknown()),
+})
+export type WireMediaUsage = v.InferOutput<typeof MediaUsage>
+export const Images = v.object({
+  data: v.nullish(v.array(v.object({ b64_json: Text } satisfies FieldsOf<Image>))),
+  usage: v.nullish(MediaUsage),
+} satisfies FieldsOf<ImagesResponse>)
+export const Transcript = v.object({
+  text: v.string(),
+  // A text where the model does not tell it.
+  duration: v.nullish(v.unknown()),
+  segments: v.nullish(
+    v.array(
+      v.object({ start: v.number(), end: v.number(), text: v.string() } satisfies FieldsOf<TranscriptionSegment>),
+    ),
+  ),
+  usage: v.nullish(MediaUsage),
+} satisfies FieldsOf<TranscriptionVerbose>)
 
 const Models = v.array(v.object({ id: v.string() } satisfies FieldsOf<Model>))
 /** A few vendors send the list alone, without an object around it. */

@@ -8,7 +8,7 @@ import { createOutbound } from '../../../core/net/outbound.ts'
 import { Breaker } from '../../../plugins/providers/breaker.ts'
 import { Config } from '../../../plugins/providers/config.ts'
 import { Connections } from '../../../plugins/providers/connection.ts'
-import type { Inference, InferenceEvent, ResolvedModel } from '../../../plugins/providers/contract.ts'
+import type { Inference, InferenceEvent, MediaModels, ResolvedModel } from '../../../plugins/providers/contract.ts'
 import { DefaultModel } from '../../../plugins/providers/default-model.ts'
 import { createInference } from '../../../plugins/providers/inference.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
@@ -20,6 +20,7 @@ import { outboundSettings } from '../../support/provider-stage.ts'
 
 export interface Rig extends AsyncDisposable {
   readonly inference: Inference
+  readonly media: MediaModels
   readonly registry: DriverRegistry
   readonly connections: Connections
   readonly keys: Keys
@@ -85,7 +86,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
   const pauses: number[] = []
   const failures: UpstreamFailure[] = []
-  const inference = createInference({
+  const { inference, media } = createInference({
     admit: () => Promise.resolve(),
     config,
     connections,
@@ -110,6 +111,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   })
   return {
     inference,
+    media,
     registry,
     connections,
     keys,
