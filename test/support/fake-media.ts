@@ -93,7 +93,7 @@ export async function answerMedia(
   json(response, {
     created: 1_700_000_000,
     data: images.map((base64) => ({ b64_json: base64 })),
-    ...(/^gpt-image/.test(model) && {
+    ...(model.startsWith('gpt-image') && {
       usage: { input_tokens: 20, output_tokens: 1000 * images.length, total_tokens: 20 + 1000 * images.length },
     }),
   })
