@@ -7,6 +7,7 @@ import type {
   GeneratedSpeech,
   ImageRequest,
   MediaKind,
+  MediaOffer,
   Price,
   SpeechRequest,
   Transcription,
@@ -146,6 +147,8 @@ export interface MediaModels {
    * none is named. Looks at nothing outside.
    */
   usable(kind: MediaKind): readonly { readonly provider: string; readonly model: string }[]
+  /** What a provider declares, with its limits. */
+  offer(provider: string): MediaOffer | undefined
   /** Throws `service_unavailable` with what to do when the provider cannot be used. */
   resolve(kind: MediaKind, choice: MediaChoice): Promise<ResolvedModel>
   /** At least one picture and at most `count`. Throws `UpstreamFailure`, or the signal's reason. */
@@ -167,5 +170,8 @@ export interface MediaModels {
 }
 export const MediaModels = defineService<MediaModels>()('media-models')
 
-/** A provider was loaded or unloaded, or its key or settings changed. */
+/**
+ * A provider was loaded or unloaded, or its key or settings changed. `provider` is empty where another daemon on the
+ * database changed something.
+ */
 export const ProviderChanged = notify<{ readonly provider: string }>('providers:changed')

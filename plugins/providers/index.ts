@@ -47,11 +47,13 @@ export default definePlugin({
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const { addresses, keys } = await readStored(ctx)
+    let heard = async (): Promise<void> => undefined
+    const { addresses, keys } = await readStored(ctx, () => heard())
     const changed = (provider: string): Promise<void> => {
       defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })
     }
+    heard = () => changed('')
     const driverChanged = (name: string): void => void changed(name)
     const registry = new DriverRegistry(clock, driverChanged, reloadState(services.daemon, config.reload_wait_ms))
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
@@ -107,16 +109,19 @@ export default definePlugin({
 })
 
 /** What was set over the API, here or at another daemon on the database. */
-async function readStored({
-  config,
-  db,
-  log,
-  own,
-  run,
-  services: { broadcast },
-  storage,
-  vault,
-}: PluginContext<Config, typeof requires, typeof optional>): Promise<{
+async function readStored(
+  {
+    config,
+    db,
+    log,
+    own,
+    run,
+    services: { broadcast },
+    storage,
+    vault,
+  }: PluginContext<Config, typeof requires, typeof optional>,
+  changedElsewhere: () => Promise<void>,
+): Promise<{
   readonly addresses: Addresses
   readonly keys: Keys
 }> {
@@ -133,7 +138,10 @@ async function readStored({
     await Promise.all([addresses.read(), keys.read()])
   }
   const tell = followChanges({ broadcast, own }, 'providers.connections', () => {
-    run(read).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
+    run(async () => {
+      await read()
+      await changedElsewhere()
+    }).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
   })
   await read()
   return { addresses, keys }

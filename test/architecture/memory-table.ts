@@ -95,6 +95,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/goals/index.ts: opened
       plugins/hands/index.ts: opened
       plugins/hands/runtime.ts: #installing
+      plugins/providers/inference.ts: calls opened
       plugins/integrations/index.ts: opened
       plugins/mcp-server/index.ts
       plugins/mcp/index.ts: opened opening listening
@@ -199,6 +200,8 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/shell/command.ts
       plugins/shell/words.ts
       plugins/triggers/dispatch-plan.ts
+      plugins/media/calls.ts: releases
+      plugins/providers/inference.ts: events
       plugins/vision/analyze.ts: releases
       plugins/wasm/bytes.ts
       plugins/web/
