@@ -74,6 +74,11 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.providers.key_rest_ms': when,
   'plugins.providers.rate_limit_rest_ms': when,
   'providers.*.context_window': part,
+  'plugins.media.prices.*.input': part,
+  'plugins.media.prices.*.output': part,
+  'plugins.media.prices.*.image': part,
+  'plugins.media.prices.*.million_chars': part,
+  'plugins.media.prices.*.minute': part,
   'providers.*.prices.*.input': part,
   'providers.*.prices.*.output': part,
   'providers.*.prices.*.cached_input': part,
@@ -148,11 +153,16 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'external_auth.timeout_ms': when,
 }
 
+const mediaLimits = ['test/plugins/media/paid-once.test.ts', 'each limit of the configuration is kept'] as const
 /**
  * Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a
  * second daemon: the file and the name of the test.
  */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'plugins.media.max_images': mediaLimits,
+  'plugins.media.max_speech_chars': mediaLimits,
+  'plugins.media.max_audio_bytes': mediaLimits,
+  'plugins.media.timeout_secs': mediaLimits,
   'database.connections': ['test/core/storage/postgres.test.ts', 'knows whose connections they are'],
   'database.statement_timeout_secs': ['test/core/storage/postgres.test.ts', 'ends a statement that takes too long'],
   'database.idle_transaction_secs': ['test/core/storage/postgres.test.ts', 'and ends what stands still'],

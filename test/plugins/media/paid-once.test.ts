@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { startPlugin } from 'svc/testing'
 import { expect, it } from 'vitest'
 import { prices } from '../../../plugins/media/prices.ts'
@@ -43,6 +45,38 @@ it('the same call, made again, is not paid for again', async () => {
   await expect(cut).rejects.toThrow('the process ends')
   expect((await test.callTool('image_generate', { prompt: 'A dot' }, third)).text).toContain('may have been paid for')
   expect(fake.requests.length - before).toBe(1)
+})
+
+it('each limit of the configuration is kept, and says which it is', async () => {
+  await using fake = await startFakeProvider({ key: 'test-key' })
+  const media = { max_images: 1, max_speech_chars: 5, max_audio_bytes: 50, timeout_secs: 1 }
+  const providers = { openai: { api_key: 'test-key', base_url: fake.url } }
+  await using test = await startPlugin({
+    plugin,
+    builtIns: [...builtIns, 'system'],
+    fetch: 'network',
+    config: toConfig(fake, { providers, plugins: { media } }),
+  })
+  const agentId = await test.spawn('maker')
+  const folder = join(test.home, 'data', 'workspaces', agentId)
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'long.wav'), Buffer.alloc(51))
+  const refusals = [
+    ['image_generate', { prompt: 'x', count: 2 }, 'at most 1 pictures in one call ([plugins.media] max_images)'],
+    ['text_to_speech', { text: 'six ch' }, 'at most 5 are read aloud in one call ([plugins.media] max_speech_chars)'],
+    ['speech_to_text', { path: 'long.wav' }, 'at most 50 are read'],
+  ] as const
+  for (const [tool, args, why] of refusals) {
+    const answer = await test.callTool(tool, args, { agentId })
+    expect(answer).toMatchObject({ failed: true, text: expect.stringContaining(why) })
+  }
+  expect(fake.requests).toHaveLength(0)
+  fake.script({ fault: 'silent' })
+  const late = await test.callTool('image_generate', { prompt: 'x' }, { agentId })
+  expect(late).toMatchObject({ failed: true, text: expect.stringContaining('may have been paid for') })
+  expect(fake.requests).toHaveLength(1)
+  const counted = await test.metrics('svc_media_calls_total')
+  expect([...counted.values()]).toEqual([1])
 })
 
 it('its tools appear with a key and go with it, while the daemon runs', async () => {
