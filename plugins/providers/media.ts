@@ -26,7 +26,7 @@ export interface MediaCallDeps {
 }
 
 /** Makes pictures, speech and transcriptions: one request each, with the keys, circuits and limits of every call. */
-export function createMediaCalls(deps: MediaCallDeps): Omit<MediaModels, 'usable'> {
+export function createMediaCalls(deps: MediaCallDeps): Omit<MediaModels, 'usable' | 'offer'> {
   async function resolve(kind: MediaKind, { provider, model }: MediaChoice): Promise<ResolvedModel> {
     const driver = deps.connections.driver(provider)?.driver
     const named = model === undefined || isDefault(model) ? driver?.media?.[kind]?.model : model
