@@ -77,22 +77,22 @@ export function imageTokens(
 export const longestSeconds = (bytes: number): number => Math.ceil(bytes / MIN_BYTES_PER_SECOND)
 
 /** What an amount costs. `tokenPrice`: what the operator set for the model. */
-export function costOf(
-  price: MediaPrice | undefined,
-  tokenPrice: Price | undefined,
-  { images, chars, seconds, usage }: MediaAmount,
-): MediaCost {
+export function costOf(price: MediaPrice | undefined, tokenPrice: Price | undefined, amount: MediaAmount): MediaCost {
   const estimated = price?.estimated ?? false
-  const perToken =
-    tokenPrice ?? (price?.input === undefined ? undefined : { input: price.input, output: price.output ?? price.input })
-  const tokens = usage?.tokens
+  const { tokens, seconds } = amount.usage ?? {}
+  const perToken = tokenPrice ?? tokenPriceOf(price)
   if (tokens && perToken) return { nano: costNano(perToken, tokens), estimated }
-  const heard = usage?.seconds ?? seconds
-  if (price?.image !== undefined && images !== undefined) return { nano: nano(price.image * images), estimated }
-  if (price?.million_chars !== undefined && chars !== undefined)
-    return { nano: nano((price.million_chars * chars) / 1_000_000), estimated }
-  if (price?.minute !== undefined && heard !== undefined)
-    return { nano: nano((price.minute * heard) / 60), estimated: estimated || usage?.seconds === undefined }
-  return { nano: null, estimated }
+  const counted = [
+    [price?.image, amount.images],
+    [price?.million_chars, amount.chars === undefined ? undefined : amount.chars / 1_000_000],
+  ] as const
+  for (const [usd, count] of counted)
+    if (usd !== undefined && count !== undefined) return { nano: nano(usd * count), estimated }
+  const heard = seconds ?? amount.seconds
+  if (price?.minute === undefined || heard === undefined) return { nano: null, estimated }
+  return { nano: nano((price.minute * heard) / 60), estimated: seconds === undefined }
+}
+function tokenPriceOf(price: MediaPrice | undefined): Price | undefined {
+  return price?.input === undefined ? undefined : { input: price.input, output: price.output ?? price.input }
 }
 const nano = (usd: number): number => Math.round(usd * 1_000_000_000)

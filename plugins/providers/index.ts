@@ -54,8 +54,11 @@ export default definePlugin({
       return ctx.hooks.emit(ProviderChanged, { provider })
     }
     heard = () => changed('')
-    const driverChanged = (name: string): void => void changed(name)
-    const registry = new DriverRegistry(clock, driverChanged, reloadState(services.daemon, config.reload_wait_ms))
+    const registry = new DriverRegistry(
+      clock,
+      (name) => void changed(name),
+      reloadState(services.daemon, config.reload_wait_ms),
+    )
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
     const detectLimits = { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }
     const ollama = new Ollama({ fetch, clock, limits: detectLimits, baseUrl: () => connections.baseUrl('ollama') })
