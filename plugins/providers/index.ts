@@ -47,18 +47,13 @@ export default definePlugin({
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    let heard = async (): Promise<void> => undefined
-    const { addresses, keys } = await readStored(ctx, () => heard())
+    const { addresses, keys } = await readStored(ctx)
     const changed = (provider: string): Promise<void> => {
       defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })
     }
-    heard = () => changed('')
-    const registry = new DriverRegistry(
-      clock,
-      (name) => void changed(name),
-      reloadState(services.daemon, config.reload_wait_ms),
-    )
+    const driverChanged = (name: string): void => void changed(name)
+    const registry = new DriverRegistry(clock, driverChanged, reloadState(services.daemon, config.reload_wait_ms))
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
     const detectLimits = { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }
     const ollama = new Ollama({ fetch, clock, limits: detectLimits, baseUrl: () => connections.baseUrl('ollama') })
@@ -112,19 +107,17 @@ export default definePlugin({
 })
 
 /** What was set over the API, here or at another daemon on the database. */
-async function readStored(
-  {
-    config,
-    db,
-    log,
-    own,
-    run,
-    services: { broadcast },
-    storage,
-    vault,
-  }: PluginContext<Config, typeof requires, typeof optional>,
-  changedElsewhere: () => Promise<void>,
-): Promise<{
+async function readStored({
+  config,
+  db,
+  hooks,
+  log,
+  own,
+  run,
+  services: { broadcast },
+  storage,
+  vault,
+}: PluginContext<Config, typeof requires, typeof optional>): Promise<{
   readonly addresses: Addresses
   readonly keys: Keys
 }> {
@@ -143,7 +136,7 @@ async function readStored(
   const tell = followChanges({ broadcast, own }, 'providers.connections', () => {
     run(async () => {
       await read()
-      await changedElsewhere()
+      await hooks.emit(ProviderChanged, { provider: '' })
     }).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
   })
   await read()
