@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import { HandId } from './schema.ts'
 
 export const DEFINITION_FILE = 'HAND.toml'
@@ -184,6 +185,23 @@ export function readDefinition(toml: string): Definition {
   checkWhole(result.output, problemAt)
   return result.output
 }
+
+/** The definition that an instance was activated with; the problem when this version of svc cannot read it. */
+export function definitionOf({ definition }: { readonly definition: string }): Definition | DefinitionProblem {
+  try {
+    return readDefinition(definition)
+  } catch (error) {
+    if (error instanceof DefinitionProblem) return error
+    throw error
+  }
+}
+/** The same. Throws `conflict`. */
+export function requireDefinition(instance: { readonly definition: string; readonly handId: string }): Definition {
+  const found = definitionOf(instance)
+  if (!(found instanceof DefinitionProblem)) return found
+  throw new Refusal('conflict', `${UNREADABLE}: ${found.message}`, { cause: found })
+}
+const UNREADABLE = 'The definition of this instance cannot be used; deactivate it and activate it anew'
 
 function checkWhole(found: Definition, problemAt: (key: string, reason: string) => DefinitionProblem): void {
   const { settings, schedule, dashboard, requires, agent } = found

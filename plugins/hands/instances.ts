@@ -1,13 +1,13 @@
 import { newId } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
-import type { Hooks, Statement } from 'svc/sdk'
+import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { Agent, Agents, Family } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Wakeups, WakeupState } from '../schedules/contract.ts'
 import type { Hand, HandCatalog } from './catalog.ts'
 import type { Settings } from './config.ts'
 import { HandChanged } from './contract.ts'
-import { readDefinition } from './definition.ts'
+import { definitionOf, DefinitionProblem, requireDefinition } from './definition.ts'
 import type { Definition } from './definition.ts'
 import { manifestOf, promptOf } from './manifest.ts'
 import { isMet } from './requirements.ts'
@@ -18,6 +18,8 @@ import { checkValues, wakeupOf } from './settings.ts'
 import type { Instance, InstanceStore } from './store.ts'
 
 export const DEFAULT_NAME = 'default'
+/** Characters of the reason of a failure in the audit log. */
+const MAX_DETAILS = 1000
 
 export interface InstancesDeps {
   readonly store: InstanceStore
@@ -27,6 +29,7 @@ export interface InstancesDeps {
   readonly audit: Audit
   readonly wakeups: Wakeups
   readonly secrets: InstanceSecrets
+  readonly log: Pick<Logger, 'warn'>
   readonly hooks: Pick<Hooks, 'emit'>
   readonly settings: Settings
   readonly requirements: (definition: Definition) => Promise<readonly RequirementState[]>
@@ -175,7 +178,13 @@ export class Instances {
     const instance = await this.#deps.store.ofSchedule(slot.jobId)
     if (!instance) return
     this.#deps.ranOnce(instance.handId, slot.state)
-    if (slot.state === 'failed') this.#tell('failed', instance, slot.error)
+    if (slot.state !== 'failed') return
+    const why = slot.error ?? 'no reason was given'
+    const { audit, log } = this.#deps
+    const details = `hand "${instance.handId}", instance "${instance.name}": a run failed: ${why}`
+    log.warn(details)
+    await audit.write({ event: 'hand_changed', agentId: instance.agentId, details: details.slice(0, MAX_DETAILS) })
+    this.#tell('failed', instance, slot.error)
   }
 
   find(id: string): Promise<Instance | undefined> {
@@ -216,6 +225,9 @@ export class Instances {
       this.#deps.wakeups.find(instance.scheduleId),
       this.#deps.agents.find(instance.agentId),
     ])
+    const definition = definitionOf(instance)
+    if (definition instanceof DefinitionProblem)
+      return { status: `Error: its definition cannot be used: ${definition.message}`, wakeup }
     return { status: statusOf(wakeup, agent), wakeup }
   }
 
@@ -261,7 +273,7 @@ export class Instances {
     return this.#queue.run(id, async () => {
       const { audit, settings: limits, store, wakeups } = this.#deps
       const instance = await this.require(id)
-      const definition = readDefinition(instance.definition)
+      const definition = requireDefinition(instance)
       const { values: changed, secrets } = checkValues(definition, values)
       const settings = { ...instance.settings, ...changed }
       const when = (all: Values) => wakeupOf(definition, all, limits.interval_secs)

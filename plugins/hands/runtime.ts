@@ -13,7 +13,7 @@ import type { Wakeups } from '../schedules/contract.ts'
 import type { Skills } from '../skills/contract.ts'
 import { HandCatalog } from './catalog.ts'
 import type { Settings } from './config.ts'
-import { readDefinition } from './definition.ts'
+import { definitionOf, DefinitionProblem, requireDefinition } from './definition.ts'
 import type { Definition } from './definition.ts'
 import { installPrograms } from './dependencies.ts'
 import { Instances } from './instances.ts'
@@ -84,6 +84,7 @@ export class Runtime {
       store: this.#store,
       secrets: this.#secrets,
       catalog,
+      log,
       hooks,
       settings,
       requirements: (definition) => this.#requirements(definition),
@@ -135,7 +136,7 @@ export class Runtime {
   async settings(handId: string, reference: string | undefined) {
     const isActive = reference !== undefined || (await this.instances.list(handId)).length > 0
     const instance = isActive ? await this.instances.choose(handId, reference) : undefined
-    const definition = instance ? readDefinition(instance.definition) : (await this.#catalog.require(handId)).definition
+    const definition = instance ? requireDefinition(instance) : (await this.#catalog.require(handId)).definition
     return {
       hand_id: handId,
       settings: await this.views.settings(definition),
@@ -148,7 +149,8 @@ export class Runtime {
   async addSettings(built: BuiltPrompt): Promise<BuiltPrompt> {
     const instance = await this.#store.ofAgent(built.agent.id)
     if (!instance) return built
-    const definition = readDefinition(instance.definition)
+    const definition = definitionOf(instance)
+    if (definition instanceof DefinitionProblem) return built
     const stored = await this.#secrets.stored(instance.id, definition)
     const text = describeValues(definition, instance.settings, stored)
     return text ? { ...built, text: `${built.text.trimEnd()}\n\n${text}` } : built
@@ -157,7 +159,7 @@ export class Runtime {
   /** Secrets of the instance that an agent is of, by the name of their variable. */
   async variables(agentId: string): Promise<Readonly<Record<string, string>>> {
     const instance = await this.#store.ofAgent(agentId)
-    return instance ? this.#secrets.variables(instance.id, readDefinition(instance.definition)) : {}
+    return instance ? this.#secrets.variables(instance.id, requireDefinition(instance)) : {}
   }
 
   #openInstaller(): Promise<OpenedInstaller> {

@@ -3,7 +3,7 @@ import type { Agents } from '../agents/contract.ts'
 import type { KeyValue } from '../kv/contract.ts'
 import type { BadHand, Hand, HandCatalog } from './catalog.ts'
 import { BrowserAsked } from './contract.ts'
-import { readDefinition } from './definition.ts'
+import { definitionOf, DefinitionProblem } from './definition.ts'
 import type { Definition, Metric } from './definition.ts'
 import type { Instances } from './instances.ts'
 import { isMet, platform } from './requirements.ts'
@@ -99,8 +99,11 @@ export class HandViews {
       this.#deps.instances.status(instance),
       this.#deps.agents.find(instance.agentId),
     ])
-    const definition = readDefinition(instance.definition)
-    const stored = await this.#deps.secrets.stored(instance.id, definition)
+    const definition = definitionOf(instance)
+    const config =
+      definition instanceof DefinitionProblem
+        ? instance.settings
+        : withDefaults(definition, instance.settings, await this.#deps.secrets.stored(instance.id, definition))
     return {
       instance_id: instance.id,
       hand_id: instance.handId,
@@ -108,7 +111,7 @@ export class HandViews {
       status,
       agent_id: instance.agentId,
       agent_name: agent?.name ?? '',
-      config: withDefaults(definition, instance.settings, stored),
+      config,
       activated_at: instance.activatedAt,
       updated_at: instance.updatedAt,
       schedule_id: instance.scheduleId,
@@ -125,7 +128,8 @@ export class HandViews {
   /** The figures of the dashboard, as the agent recorded them in its memory. */
   async stats(id: string) {
     const instance = await this.#deps.instances.require(id)
-    const { metrics } = readDefinition(instance.definition).dashboard
+    const definition = definitionOf(instance)
+    const metrics = definition instanceof DefinitionProblem ? [] : definition.dashboard.metrics
     const values = await Promise.all(
       metrics.map(async (metric) => {
         const found = await this.#deps.kv.find(instance.agentId, metric.memory_key)

@@ -3,18 +3,19 @@ import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openTwoDaemons } from '../../support/two-daemons.ts'
 import type { TwoDaemons } from '../../support/two-daemons.ts'
 import { definition, handPlugins, writeHand } from './stage.ts'
 
+const start = (database: TestDatabase): Promise<TestHost> =>
+  startHost({
+    plugins: [...handPlugins, 'providers/builtin', 'hands'],
+    config: { database_url: database.url, plugins: { watch: false } },
+  })
 let daemons: TwoDaemons
 beforeAll(async () => {
-  daemons = await openTwoDaemons((database) =>
-    startHost({
-      plugins: [...handPlugins, 'providers/builtin', 'hands'],
-      config: { database_url: database.url, plugins: { watch: false } },
-    }),
-  )
+  daemons = await openTwoDaemons(start)
   // The second daemon has no file of this hand.
   await writeHand(daemons.one, 'tides')
 })
@@ -86,4 +87,17 @@ it('a hand that is installed, replaced and removed at one daemon is so at the ot
   expect(await one.json('DELETE', '/api/hands/ebb')).toMatchObject({ status: 200, body: { status: 'removed' } })
   for (const host of [one, two])
     await eventually(async () => expect((await host.json('GET', '/api/hands/ebb')).status).toBe(404))
+})
+
+it('one that is paused at one daemon is woken by no other, also by one that starts later', async () => {
+  const { one, two, database } = daemons
+  const { body: rest } = await activate(one, { instance_name: 'rest' })
+  const { body: due } = await activate(one, { instance_name: 'due' })
+  expect((await two.json('POST', `/api/hands/instances/${rest.instance_id}/pause`)).status).toBe(200)
+  await database.query(`UPDATE schedules_job SET next_run = ${Date.now() - 1000}, planned_at = 0`)
+  await using late = await start(database)
+  const lastRun = async ({ instance_id: id }: Json): Promise<unknown> =>
+    (await instances(late)).find((each) => each.instance_id === id).last_run
+  await eventually(async () => expect(await lastRun(due)).toEqual(expect.any(String)))
+  expect(await lastRun(rest)).toBe(null)
 })
