@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PluginTest } from 'svc/testing'
 import { root } from '../../architecture/sources.ts'
 import type { Json } from '../../support/json.ts'
+import { callTool } from '../plugin-test.ts'
 import { definition, handPlugins, startHands, writeHand } from './stage.ts'
 
 const IDS = [
@@ -91,6 +92,19 @@ describe('the hands that come with svc', () => {
       next_run: expect.any(String),
       last_run: expect.any(String),
     })
+  })
+
+  it.each([
+    ['devteam', 'git -C repo status', 'git -C repo push'],
+    ['devteam', 'git -C repo switch -c task/x', 'git -C other switch -c task/x'],
+    ['devteam', 'make -C repo test', 'make test'],
+    ['devteam', 'python3 -m pytest repo', 'python3 -m pip install x'],
+    ['analytics', 'python3 figures/sales.py', 'python3 -c 1'],
+  ])('%s may run `%s`, and not `%s`', async (id, yes, no) => {
+    const { instances } = await get('/api/hands/active')
+    const { agent_id: agent } = instances.find((one: Json) => one.hand_id === id)
+    expect((await callTool(test, agent, 'shell_exec', { command: yes })).text).toContain('exit code')
+    expect((await callTool(test, agent, 'shell_exec', { command: no })).text).toContain('capabilities.shell')
   })
 
   it('have prompts of their own', async () => {
