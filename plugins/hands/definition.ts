@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { isObject, Refusal } from 'svc/sdk'
 import { HandId } from './schema.ts'
 
 export const DEFINITION_FILE = 'HAND.toml'
@@ -165,6 +165,22 @@ export class DefinitionProblem extends Error {
     this.line = line
     this.key = key
   }
+}
+
+/** Keys that have no effect, such as one that is misspelt or of another system's format. */
+export function ignoredKeys(toml: string): readonly string[] {
+  return unread(Definition, parseText(toml), '')
+}
+function unread(schema: unknown, value: unknown, path: string): readonly string[] {
+  if (!isObject(schema)) return []
+  const { entries, wrapped, item } = schema
+  if (isObject(entries))
+    return Object.entries(isObject(value) ? value : {}).flatMap(([key, each]) =>
+      key in entries ? unread(entries[key], each, `${path}${key}.`) : [`${path}${key}`],
+    )
+  if (wrapped !== undefined) return unread(wrapped, value, path)
+  if (item === undefined || !Array.isArray(value)) return []
+  return [...new Set(value.flatMap((each) => unread(item, each, path)))]
 }
 
 /** Throws `DefinitionProblem` that names line and key of the first wrong value. */

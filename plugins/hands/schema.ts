@@ -54,6 +54,7 @@ export const HandDetail = v.looseObject({
   agent: v.looseObject({ name: text, provider: text, model: text }),
   dashboard: v.array(v.object({ label: text, memory_key: text, format: text })),
   settings,
+  ignored_keys: v.pipe(v.array(text), v.description('Keys of its file that have no effect.')),
 })
 export const Instance = v.object({
   instance_id: text,

@@ -3,7 +3,7 @@ import type { Agents } from '../agents/contract.ts'
 import type { KeyValue } from '../kv/contract.ts'
 import type { BadHand, Hand, HandCatalog } from './catalog.ts'
 import { BrowserAsked } from './contract.ts'
-import { definitionOf, DefinitionProblem } from './definition.ts'
+import { definitionOf, DefinitionProblem, ignoredKeys } from './definition.ts'
 import type { Definition, Metric } from './definition.ts'
 import type { Instances } from './instances.ts'
 import { isMet, platform } from './requirements.ts'
@@ -67,6 +67,7 @@ export class HandViews {
       dashboard: dashboard.metrics.map((metric) => ({ ...metric })),
       settings: await this.settings(hand.definition),
       metadata: { ...metadata },
+      ignored_keys: [...ignoredKeys(hand.toml)],
     }
   }
   async dependencies(handId: string) {

@@ -32,6 +32,7 @@ const Detail = v.looseObject({
       options: v.optional(v.array(v.looseObject({ value: v.string() })), []),
     }),
   ),
+  ignored_keys: names,
   metadata: v.looseObject({ activation_warning: v.optional(v.string()) }),
   agent: v.looseObject({ system_prompt: v.string() }),
 })
@@ -66,6 +67,7 @@ export default defineCommand({
         [
           `${found.name} (${found.id}): ${found.description}`,
           ...(found.metadata.activation_warning === undefined ? [] : [`Note: ${found.metadata.activation_warning}`]),
+          ...(found.ignored_keys.length === 0 ? [] : [`Without effect: ${found.ignored_keys.join(', ')}`]),
           '',
           line('tools', found.tools),
           line('skills', found.skills),

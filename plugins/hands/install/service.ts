@@ -8,7 +8,7 @@ import type { ScanFinding, Skills } from '../../skills/contract.ts'
 import { parseHand, readFolder } from '../catalog.ts'
 import type { Hand, HandCatalog } from '../catalog.ts'
 import type { Settings } from '../config.ts'
-import { DEFINITION_FILE, DefinitionProblem, SKILL_FILE } from '../definition.ts'
+import { DEFINITION_FILE, DefinitionProblem, ignoredKeys, SKILL_FILE } from '../definition.ts'
 import type { Definition } from '../definition.ts'
 import type { HandColumns, InstalledStore } from './store.ts'
 import type { InstallHand } from '../schema.ts'
@@ -48,6 +48,9 @@ export class HandInstaller {
       ...(skill === '' ? [] : [{ name: SKILL_FILE, bytes: Buffer.from(skill) }]),
     ]
     const warnings = await this.#scan(definition, files)
+    const ignored = ignoredKeys(toml)
+    if (ignored.length > 0)
+      warnings.push({ severity: 'warning', message: `keys without effect: ${ignored.join(', ')}` })
     if (body.slug === undefined && (await catalog.bundled(id)) !== undefined)
       warnings.push({ severity: 'warning', message: `it replaces the hand "${id}" that comes with svc` })
     const path = join(folder, id)

@@ -140,8 +140,6 @@ async function openDetail(id) {
       ),
       element('pre', {}, hand.agent.system_prompt),
     ],
-    confirm: 'Close',
-    submit: async () => undefined,
   })
 }
 
@@ -149,9 +147,10 @@ async function openDetail(id) {
 function settingFields(settings, values) {
   const fields = settings.map(({ key, label, description, setting_type: type, options, secret: isSecret }) => {
     const value = values[key]
+    const text = [label, description !== '' && element('span', { className: 'hint' }, ` ${description}`)]
     if (type === 'toggle') {
       const input = element('input', { type: 'checkbox', checked: value === true })
-      return { key, read: () => input.checked, shown: element('label', {}, input, ` ${label}`) }
+      return { key, read: () => input.checked, shown: element('label', { className: 'check' }, input, text) }
     }
     const input =
       type === 'select'
@@ -171,7 +170,6 @@ function settingFields(settings, values) {
             value: value ?? '',
             ...(isSecret && { type: 'password', autocomplete: 'off' }),
           })
-    const text = description === '' ? label : `${label}: ${description}`
     return { key, read: () => input.value, shown: element('label', { className: 'field' }, text, input) }
   })
   return {

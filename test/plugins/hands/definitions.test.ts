@@ -200,6 +200,18 @@ describe('installing', () => {
     expect(await remove('tides')).toEqual([200, undefined])
   })
 
+  it('names keys that have no effect, of this one and of none that comes with svc', async () => {
+    const toml = definition('spelt', '[routing]\naliases = ["tide"]\n')
+      .replace('description =', 'alowed = []\ndescription =')
+      .replace('key = "loud"', 'key = "loud"\ncolour = "red"')
+    const { warnings } = (await install({ toml_content: toml })).body
+    const keys = ['alowed', 'settings.colour', 'routing']
+    expect(warnings).toEqual([{ severity: 'warning', message: `keys without effect: ${keys.join(', ')}` }])
+    expect((await get('/api/hands/spelt')).ignored_keys).toEqual(keys)
+    await test.request('DELETE', '/api/hands/spelt')
+    for (const id of IDS) expect([id, (await get(`/api/hands/${id}`)).ignored_keys]).toEqual([id, []])
+  })
+
   it('refuses what addresses the model as an injection does, shows what is suspicious, and follows no link', async () => {
     const text = (prompt: string, more = '') => ({
       toml_content: definition('sly').replace('You watch the tides.', prompt).replace('[agent]', `${more}\n[agent]`),

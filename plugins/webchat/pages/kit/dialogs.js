@@ -60,6 +60,9 @@ async function run(submit, { dialog, problem, onError }) {
   try {
     if ((await submit()) !== false) dialog.close()
   } catch (error) {
-    if (onError?.(error) !== true) show(problem, error.message)
+    if (onError?.(error) === true) return
+    show(problem, error.message)
+    // In a long form on a small screen it would stay out of sight.
+    problem.scrollIntoView({ block: 'center' })
   }
 }
