@@ -9,10 +9,11 @@ import { OPEN, raced } from './changes.ts'
 import type { Change, TaskChanges } from './changes.ts'
 import type { Limits } from './config.ts'
 import type { NewTask, Task, Tasks } from './contract.ts'
-import { labelsOf, toTask } from './rows/row.ts'
+import { behalfOf, labelsOf, toTask } from './rows/row.ts'
 import type { StoredTask } from './rows/row.ts'
 import { MAX_TITLE } from './schema.ts'
 import type { PatchBody } from './schema.ts'
+import type { Status } from './statuses.ts'
 import type { TaskFilter, TaskStore } from './rows/store.ts'
 
 const FULL_RETRY_SECS = 60
@@ -186,6 +187,16 @@ export class TaskService implements Tasks {
   require(id: string): Promise<StoredTask> {
     return this.#deps.changes.require(id)
   }
+  /** Throws `task_not_found`, also for one that is no business of this agent. */
+  async requireVisible(id: string, agentId: string): Promise<StoredTask> {
+    const task = await this.#deps.store.find(id)
+    if (!task || !isVisibleTo(task, agentId)) throw new Refusal('task_not_found', `No task ${id}`)
+    return task
+  }
+  async visibleTo(agentId: string, status: Status | undefined, limit: number): Promise<readonly StoredTask[]> {
+    const { store } = this.#deps
+    return (await store.visibleTo(agentId, status, limit)).filter((task) => isVisibleTo(task, agentId))
+  }
   async find(id: string): Promise<Task | undefined> {
     const task = await this.#deps.store.find(id)
     return task && toTask(task)
@@ -289,6 +300,12 @@ export class TaskService implements Tasks {
   }
 }
 
+/** Whether it is an agent's business: it posted it, does it or had it posted, or may take it now. */
+function isVisibleTo(task: StoredTask, agentId: string): boolean {
+  const { assigned_to: assignee, claimed_by: claimant, created_by: creator, status } = task
+  if ([assignee, claimant, creator].includes(agentId) || behalfOf(task).includes(agentId)) return true
+  return assignee === null && status === 'pending'
+}
 function requireClaimable({ status, assigned_to: assignee }: StoredTask, agentId: string): void {
   if (assignee !== null && assignee !== agentId) throw new Refusal('forbidden', 'This task is for another agent.')
   if (status !== 'pending') throw new Refusal('conflict', `This task is ${status}: nobody can claim it.`)

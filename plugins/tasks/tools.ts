@@ -5,10 +5,11 @@ import type { LazyRuntime } from './runtime.ts'
 import { MAX_TITLE } from './schema.ts'
 import { STATUSES } from './statuses.ts'
 
-/** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and all agents read it. */
+/** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and others read it. */
 const written = { refuses: ['Secret'] } as const
 const read = { labels: ['UntrustedAgent', 'ExternalNetwork'] } as const
 const id = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
+const MAX_LISTED = 100
 const ofTask = v.object({ task_id: id })
 
 export function taskTools(runtime: LazyRuntime): readonly AnyTool[] {
@@ -96,13 +97,14 @@ function listTool(runtime: LazyRuntime): AnyTool {
     name: 'task_list',
     risk: 'read',
     polls: true,
-    description: 'The tasks of the queue, the newest first: at most 100. Answers JSON.',
+    description:
+      'The tasks that you posted or are to do, and those that anyone may take, the newest first: at most 100. Answers JSON.',
     input: v.object({ status: v.optional(v.picklist(STATUSES)) }),
-    async run({ status }) {
-      const found = await (await runtime()).tasks.list({ status }, 100, 0)
+    async run({ status }, { agentId }) {
+      const found = await (await runtime()).tasks.visibleTo(agentId, status, MAX_LISTED)
       return JSON.stringify({
-        ...found,
-        tasks: found.tasks.map((task) => ({
+        total: found.length,
+        tasks: found.map((task) => ({
           task_id: task.id,
           title: task.title,
           status: task.status,
@@ -122,11 +124,11 @@ function statusTool(runtime: LazyRuntime): AnyTool {
     reports: true,
     risk: 'read',
     polls: true,
-    description: 'All about one task, with its result. Answers JSON.',
+    description: 'All about one task that you posted or are to do, with its result. Answers JSON.',
     input: ofTask,
-    async run(input) {
+    async run(input, { agentId }) {
       const [{ tasks }, { toView }] = await Promise.all([runtime(), import('./rows/row.ts')])
-      return JSON.stringify(toView(await tasks.require(input.task_id)))
+      return JSON.stringify(toView(await tasks.requireVisible(input.task_id, agentId)))
     },
   })
 }

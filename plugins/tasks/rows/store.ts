@@ -61,6 +61,16 @@ export class TaskStore {
     return this.#rows.all(rows.filter((row) => row !== undefined))
   }
   /** How many a list has in all its pages. */
+  /** The newest of those that this agent may see: see `isVisibleTo`. */
+  async visibleTo(agentId: string, status: Status | undefined, limit: number): Promise<StoredTask[]> {
+    const named = `%"${agentId}"%`
+    return this.#rows.all(
+      await this.#db.all`SELECT * FROM tasks_task WHERE status = COALESCE(${status ?? null}, status)
+        AND (created_by = ${agentId} OR assigned_to = ${agentId} OR claimed_by = ${agentId}
+          OR (assigned_to IS NULL AND status = 'pending') OR on_behalf LIKE ${named})
+        ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    )
+  }
   async count(filter: TaskFilter): Promise<number> {
     const { status = null, assignedTo = null, createdBy = null, claimedBy = null } = filter
     const row = await this.#db.one`SELECT COUNT(*) AS count FROM tasks_task

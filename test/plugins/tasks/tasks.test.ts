@@ -61,6 +61,14 @@ it('a task is posted, claimed and completed, through whole turns', async () => {
     result: 'clean',
     claimed_by: two,
   })
+  // Whose business it is not learns nothing of it.
+  const three = await test.spawn('three')
+  expect(await callTool(test, three, 'task_status', { task_id: id })).toMatchObject({
+    failed: true,
+    text: expect.stringContaining(`No task ${id}`),
+  })
+  expect(await callToolJson(test, three, 'task_list')).toEqual({ total: 0, tasks: [] })
+  expect(await callToolJson(test, two, 'task_list')).toMatchObject({ total: 1, tasks: [{ task_id: id }] })
   expect((await test.request('GET', '/api/tasks/status')).body).toEqual({
     total: 1,
     pending: 0,
