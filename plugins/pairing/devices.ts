@@ -2,6 +2,7 @@ import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials, RequestFacts, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import type { RemovedDevices } from './removed.ts'
 import type { Device, DeviceRow } from './schema.ts'
 import type { PairingStore } from './store.ts'
 
@@ -19,6 +20,8 @@ export interface DevicesDeps {
   readonly now: () => number
   /** Of rows that a daemon wrote. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
+  /** What this home knows to be removed. */
+  readonly removed: Pick<RemovedDevices, 'all' | 'put'>
   /** Of a device whose row is refused. */
   readonly warn: (id: string, name: string) => Promise<void>
   /** Hears of devices that another daemon paired or removed. */
@@ -37,6 +40,7 @@ export class Devices {
   readonly #now: () => number
   readonly #tell: TellChange
   readonly #proofs: DevicesDeps['proofs']
+  readonly #removed: DevicesDeps['removed']
   readonly #warn: DevicesDeps['warn']
   #byDigest = new Map<string, CachedDevice>()
   #accepted: AcceptedCredentials | undefined
@@ -45,8 +49,9 @@ export class Devices {
   /** Ids of those that are being removed. */
   readonly #leaving = new Set<string>()
   #changes = 0
-  constructor({ store, audit, now, proofs, warn, follow, failed }: DevicesDeps) {
+  constructor({ store, audit, now, proofs, removed, warn, follow, failed }: DevicesDeps) {
     this.#proofs = proofs
+    this.#removed = removed
     this.#warn = warn
     this.#store = store
     this.#audit = audit
@@ -79,13 +84,23 @@ export class Devices {
     do {
       changes = this.#changes
       all = await this.#store.devices()
-      held = await Promise.all(all.map((row) => this.#proofs.holds(provenFields(row), row.proof)))
+      held = await Promise.all(all.map((row) => this.#counts(row)))
     } while (changes !== this.#changes)
     const rows = all.filter((_, at) => held[at])
     const before = this.#byDigest
     this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? toCached(row)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
     await this.#refuse(all.filter((_, at) => !held[at]))
+    const known = new Set(all.map(({ id }) => id))
+    for (const { row } of before.values()) if (!known.has(row.id)) await this.#noteRemoved(row.id)
+  }
+  /** Whether a daemon wrote the row, and none has removed the device since, as far as this home knows. */
+  async #counts(row: DeviceRow): Promise<boolean> {
+    if ((await this.#removed.all()).has(row.id)) return false
+    return await this.#proofs.holds(provenFields(row), row.proof)
+  }
+  async #noteRemoved(id: string): Promise<void> {
+    await this.#removed.put(id, { removed_at: new Date(this.#now()).toISOString() })
   }
 
   async #refuse(rows: readonly DeviceRow[]): Promise<void> {
@@ -135,6 +150,7 @@ export class Devices {
       this.#leaving.delete(id)
     }
     this.#accepted?.revoked()
+    await this.#noteRemoved(id)
   }
   #follow(change: () => unknown): void {
     this.#changes++

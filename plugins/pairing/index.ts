@@ -29,8 +29,10 @@ export default definePlugin({
     vault,
   }) {
     const store = new PairingStore(db)
+    const { RemovedDevices } = await import('./removed.ts')
     const devices = new Devices({
       store,
+      removed: new RemovedDevices(snapshots.homeDir),
       audit,
       now: Date.now,
       proofs: rowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),

@@ -358,6 +358,18 @@ describe('a row that no daemon wrote', () => {
     ])
   })
 
+  it('lets nobody in when it is put back after the device was removed', async () => {
+    await using at = await startPairing({}, { plugins })
+    const { id, bearer } = await pair(at)
+    const key = bearer.authorization.slice('Bearer '.length)
+    sql(at, 'CREATE TABLE saved AS SELECT * FROM pairing_device')
+    expect((await at.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)).status).toBe(200)
+    sql(at, 'INSERT INTO pairing_device SELECT * FROM saved')
+    await at.app.host.reload('pairing')
+    expect([await status(at, key), (await listed(at)).length]).toEqual([401, 0])
+    await eventually(() => expect(at.log.join('\n')).toContain('was put back after the device was removed'))
+  })
+
   it('is taken over from the version before, once', async () => {
     await using at = await startPairing({}, { plugins })
     const { bearer } = await pair(at)

@@ -23,7 +23,19 @@ const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddr
 
 const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
 /** No other daemon is on the database. */
-const alone = { follow: () => () => [], failed: () => undefined, proofs, warn: () => Promise.resolve() }
+const alone = () => {
+  const removed = new Map<string, { removed_at: string }>()
+  return {
+    follow: () => () => [],
+    failed: () => undefined,
+    proofs,
+    removed: {
+      all: async () => removed,
+      put: async (id: string, at: { removed_at: string }) => void removed.set(id, at),
+    },
+    warn: () => Promise.resolve(),
+  }
+}
 /** The trail has a test of its own; an entry is a statement among others here. */
 const trail = (store: PairingStore) => ({
   entry: () => store.removeCode('none'),
@@ -57,7 +69,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     }
     const pairing = new Pairing({
       store,
-      devices: new Devices({ store, audit, now: Date.now, ...alone }),
+      devices: new Devices({ store, audit, now: Date.now, ...alone() }),
       audit,
       vault,
       credentials,
@@ -84,7 +96,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)
     const store = new PairingStore(database.sql)
-    const devices = new Devices({ store, audit: trail(store), now: Date.now, ...alone })
+    const devices = new Devices({ store, audit: trail(store), now: Date.now, ...alone() })
     const seen = { revoked: 0, find: (_digest: string): Holder | undefined => undefined }
     await devices.open({
       accept(source) {
@@ -129,6 +141,13 @@ describe.each(engines)('pairing on %s', (engine) => {
     await store.commit(store.removeDevice('phone'))
     await devices.read()
     expect([seen.find('key'), seen.revoked]).toEqual([undefined, 1])
+    // Its row is put back.
+    await store.commit(
+      store.insertCode({ id: 'next', digest: 'next', expires_at: new Date(1).toISOString() }, 5),
+      store.insertDevice(row, { id: 'next', maxAttempts: 1 }, 5),
+    )
+    await devices.read()
+    expect([seen.find('key'), devices.size]).toEqual([undefined, 0])
   })
 
   it('a device that is removed while the devices are read stays removed', async () => {
