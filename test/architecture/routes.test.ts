@@ -15,6 +15,7 @@ const open = [
   'GET /api/mcp/oauth/client-metadata.json',
   'GET /api/ready',
   'GET /assets/**:file',
+  'GET /canvas/:id/:pass',
   'GET /favicon.svg',
   'GET /pages/:plugin/:page/**:file',
   'GET /pages/kit/:file',

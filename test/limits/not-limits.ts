@@ -74,6 +74,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.providers.key_rest_ms': when,
   'plugins.providers.rate_limit_rest_ms': when,
   'providers.*.context_window': part,
+  'plugins.canvas.kept_per_session': kept,
   'plugins.media.prices.*.input': part,
   'plugins.media.prices.*.output': part,
   'plugins.media.prices.*.image': part,
@@ -159,6 +160,7 @@ const mediaLimits = ['test/plugins/media/paid-once.test.ts', 'each limit of the 
  * second daemon: the file and the name of the test.
  */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'plugins.canvas.max_html_bytes': ['test/plugins/canvas/canvas.test.ts', 'is refused when it is too large'],
   'plugins.media.max_images': mediaLimits,
   'plugins.media.max_speech_chars': mediaLimits,
   'plugins.media.max_audio_bytes': mediaLimits,

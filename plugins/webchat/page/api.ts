@@ -3,6 +3,7 @@ import {
   AgentList,
   ApprovalPage,
   ApprovalView,
+  Canvas as CanvasView,
   CommandAnswer,
   CommandPage,
   GrantPage,
@@ -21,6 +22,7 @@ import type { FormAnswers } from './approval-form.tsx'
 import type {
   AgentSummary,
   Approval,
+  Canvas,
   Grant,
   PluginPage,
   ServerFrame,
@@ -105,6 +107,9 @@ export class Api {
   async *follow(sessionId: string, signal: AbortSignal): AsyncGenerator<Followed> {
     const path = `/api/sessions/${encodeURIComponent(sessionId)}/stream`
     yield* readFollowed(await this.#send('GET', path, undefined, signal))
+  }
+  canvas(id: string): Promise<Canvas> {
+    return this.#json('GET', `/api/canvas/${encodeURIComponent(id)}`, CanvasView)
   }
   /** The pages that plugins bring. */
   async pages(): Promise<readonly PluginPage[]> {

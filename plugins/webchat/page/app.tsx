@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Agents } from './agents.tsx'
+import { CanvasReader } from './canvas.tsx'
 import type { Client } from './client.ts'
 import { Conversation } from './conversation.tsx'
 import { Mark } from './icons.tsx'
@@ -95,15 +96,17 @@ function Workspace({ client }: { readonly client: Client }) {
         }}
       />
       {chat && agent ? (
-        <Conversation
-          key={agent.id}
-          client={client}
-          chat={chat}
-          agent={agent}
-          menuOpen={menu.open}
-          menuButton={menu.button}
-          onMenu={menu.toggle}
-        />
+        <CanvasReader.Provider value={client.readCanvas}>
+          <Conversation
+            key={agent.id}
+            client={client}
+            chat={chat}
+            agent={agent}
+            menuOpen={menu.open}
+            menuButton={menu.button}
+            onMenu={menu.toggle}
+          />
+        </CanvasReader.Provider>
       ) : (
         <NoAgents onAdd={add} />
       )}

@@ -6,7 +6,7 @@ import { forgetQueues } from './queue.ts'
 import { forget, recall, remember } from './remembered.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
-import type { AgentSummary, PluginPage, SlashCommand, Status } from './wire.ts'
+import type { AgentSummary, Canvas, PluginPage, SlashCommand, Status } from './wire.ts'
 
 /** `key`: the daemon requires a key or a sign-in; `problem` when the given one was refused. */
 export type Gate =
@@ -33,6 +33,8 @@ export class Client {
   readonly pages = new Observable<readonly PluginPage[]>([])
   readonly approvals: PendingApprovals
   readonly api: Api
+  /** The same function for every drawing of the page. */
+  readonly readCanvas = (id: string): Promise<Canvas> => this.api.canvas(id)
   #chats = new Map<string, AgentChat>()
   /** The ways to sign in are being loaded, to ask for a key. */
   #asking = false

@@ -4,9 +4,10 @@ import { explain } from './api.ts'
 import { copyText } from './clipboard.ts'
 import { WarningIcon } from './icons.tsx'
 import { Markdown } from './markdown.tsx'
+import { CanvasFrame, canvasIdOf } from './canvas.tsx'
 import { ToolCall } from './tool-call.tsx'
 import { textOf } from './transcript.ts'
-import type { Answer, Cost, Phase, Question } from './transcript.ts'
+import type { Answer, Cost, Phase, Question, ToolCall as Call } from './transcript.ts'
 
 export function QuestionItem({ question }: { readonly question: Question }) {
   return (
@@ -45,7 +46,7 @@ export function AnswerItem(props: AnswerProps) {
         <Reasoning answer={answer} isOpen={isOpen} />
         {answer.parts.map((part, index) =>
           part.kind === 'tool' ? (
-            <ToolCall key={index} call={part.call} />
+            <ToolPart key={index} call={part.call} />
           ) : (
             <Markdown key={index} text={part.text} growing={isOpen && index === answer.parts.length - 1} />
           ),
@@ -57,6 +58,16 @@ export function AnswerItem(props: AnswerProps) {
         {!isOpen && answer.parts.length > 0 && <Footer answer={answer} />}
       </div>
     </li>
+  )
+}
+
+function ToolPart({ call }: { readonly call: Call }) {
+  const canvasId = canvasIdOf(call)
+  return (
+    <>
+      <ToolCall call={call} />
+      {canvasId !== undefined && <CanvasFrame id={canvasId} />}
+    </>
   )
 }
 

@@ -1,5 +1,9 @@
 import * as v from 'valibot'
 
+/** What an agent shows. `frame_url` ends after some minutes. */
+export const Canvas = v.object({ canvas_id: v.string(), title: v.string(), frame_url: v.string() })
+export type Canvas = v.InferOutput<typeof Canvas>
+
 export const AgentSummary = v.object({
   id: v.string(),
   name: v.string(),

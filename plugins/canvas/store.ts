@@ -1,0 +1,42 @@
+import type { PluginDatabase, Statement } from 'svc/sdk'
+
+export interface CanvasRow {
+  readonly id: string
+  readonly agent_id: string
+  readonly session_id: string
+  readonly turn_id: string
+  readonly title: string
+  /** Sanitised. */
+  readonly html: string
+  readonly frame_key: string
+  /** ISO 8601 UTC. */
+  readonly created_at: string
+}
+
+export class CanvasStore {
+  readonly #db: Pick<PluginDatabase, 'sql' | 'one' | 'batch'>
+  constructor(db: Pick<PluginDatabase, 'sql' | 'one' | 'batch'>) {
+    this.#db = db
+  }
+
+  async find(id: string): Promise<CanvasRow | undefined> {
+    return this.#db.one<CanvasRow>`SELECT id, agent_id, session_id, turn_id, title, html, frame_key, created_at
+      FROM canvas_shown WHERE id = ${id}`
+  }
+  /** Keeps the newest ones of a session. The same canvas is added once, however often a call is made again. */
+  async add(row: CanvasRow, keep: number): Promise<void> {
+    await this.#db.batch([
+      this.#db.sql`INSERT INTO canvas_shown (id, agent_id, session_id, turn_id, title, html, frame_key, created_at)
+        VALUES (${row.id}, ${row.agent_id}, ${row.session_id}, ${row.turn_id}, ${row.title}, ${row.html},
+          ${row.frame_key}, ${row.created_at}) ON CONFLICT (id) DO NOTHING`,
+      this.#db.sql`DELETE FROM canvas_shown WHERE session_id = ${row.session_id} AND id NOT IN (
+        SELECT id FROM canvas_shown WHERE session_id = ${row.session_id} ORDER BY created_at DESC, id DESC LIMIT ${keep})`,
+    ])
+  }
+  removeOfAgent(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM canvas_shown WHERE agent_id = ${agentId}`
+  }
+  async removeOfSession(sessionId: string): Promise<void> {
+    await this.#db.batch([this.#db.sql`DELETE FROM canvas_shown WHERE session_id = ${sessionId}`])
+  }
+}
