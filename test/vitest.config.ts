@@ -97,7 +97,7 @@ const common = {
   ssr: { resolve: { conditions: ['svc-source'] } },
 } satisfies UserConfig
 const options = {
-  setupFiles: [join(root, 'test/support/run-cleanups.ts')],
+  setupFiles: ['run-cleanups', 'use-processes'].map((name) => join(root, `test/support/${name}.ts`)),
   // A limit only ends what hangs: no test has one of its own, which a loaded machine would reach.
   testTimeout: 3 * PATIENCE_MS,
   hookTimeout: 3 * PATIENCE_MS,
@@ -122,7 +122,7 @@ export default defineConfig({
   ...common,
   test: {
     ...options,
-    globalSetup: [join(root, 'test/support/serve-postgres.ts'), join(root, 'test/support/run-locks.ts')],
+    globalSetup: ['serve-postgres', 'run-locks', 'find-processes'].map((name) => join(root, `test/support/${name}.ts`)),
     sequence: { sequencer: SlowFirst },
     projects: [
       { ...common, test: { ...native, name: 'alone', include: alone, exclude: replacing } },

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import type ChildProcess from 'node:child_process'
 import { safePath } from './environment.ts'
+import { findProcess } from './process-file.ts'
 
 /** A child process that runs code of this installation. It ends with the daemon. */
 export interface OwnProcess {
@@ -109,11 +108,5 @@ function outermost(paths: readonly string[]): readonly string[] {
  * The file of `processes/<name>.ts` of a plugin, which the build puts into `dist/processes`. Throws if it is missing.
  */
 export function processFile(plugin: string, name: string): string {
-  const built = `processes/${plugin}-${name}.js`
-  // Built code is in dist/ or dist/core/, source code in core/process/.
-  const file = [`../../plugins/${plugin}/processes/${name}.ts`, `./${built}`, `../${built}`]
-    .map((place) => new URL(place, import.meta.url))
-    .find((url) => existsSync(url))
-  if (!file) throw new Error(`this installation is incomplete: ${built} is missing`)
-  return fileURLToPath(file)
+  return findProcess(`../../plugins/${plugin}/processes/${name}.ts`, `${plugin}-${name}.js`)
 }

@@ -2,13 +2,13 @@ import type ChildProcess from 'node:child_process'
 import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Duplex, Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { END_FD, FILTER_FD, INFO_FD } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { safePath } from './environment.ts'
 import type { OwnProcess } from './fork.ts'
 import { MessagePipe } from './message-pipe.ts'
 import { killOrphanProcesses, MARK } from './orphan-processes.ts'
+import { findProcess } from './process-file.ts'
 import { works } from './spawn.ts'
 
 export interface PluginProcessOptions {
@@ -46,7 +46,7 @@ export async function startPluginProcess(options: PluginProcessOptions): Promise
   const { command, isolation, pipes, filter } = await (launcher ??= createLauncher(works))
   const mark = crypto.randomUUID()
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
-  const entry = entryFile()
+  const entry = realpathSync(findProcess('../host/isolation/process.ts', 'core-plugin.js'))
   const node = [...nodeCommand(entry, options), entry, String(pipes ? FILTER_FD + 1 : INFO_FD)]
   const [file = process.execPath, ...args] =
     isolation.level === 'none'
@@ -201,13 +201,4 @@ function nodeCommand(entry: string, { readable, memoryMb }: PluginProcessOptions
 /** Node forgets a folder that is permitted when a path below it is permitted too. */
 function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)))
-}
-
-/** The build puts it beside the processes of plugins. */
-function entryFile(): string {
-  const file = ['../host/isolation/process.ts', './processes/core-plugin.js', '../processes/core-plugin.js']
-    .map((place) => new URL(place, import.meta.url))
-    .find((url) => existsSync(url))
-  if (!file) throw new Error('this installation is incomplete: processes/core-plugin.js is missing')
-  return realpathSync(fileURLToPath(file))
 }

@@ -7,6 +7,7 @@ import { hashSources } from '../../core/build/sources.ts'
 import { cachedBuild } from './cached-build.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
+const dist = join(repository, 'dist')
 
 /**
  * A folder with `package.json` and `dist` of the sources as they are now. The build runs once for each state of the
@@ -47,16 +48,21 @@ async function build(folder: string, key: string): Promise<void> {
   await symlink(join(repository, 'templates'), join(folder, 'templates'))
   await symlink(join(repository, 'hands'), join(folder, 'hands'))
   await symlink('../dist/svc.js', join(folder, 'bin/svc'))
-  const dist = join(repository, 'dist')
-  if ((await isBuiltFrom(dist, key)) && (await hasNoOlderChunks(dist)))
-    await cp(dist, join(folder, 'dist'), { recursive: true })
+  if (await isDistOf(key)) await cp(dist, join(folder, 'dist'), { recursive: true })
   else await promisify(execFile)(process.execPath, [join(repository, 'core/build/build.ts'), join(folder, 'dist')])
 }
 
-async function isBuiltFrom(dist: string, key: string): Promise<boolean> {
+/** Whether `dist/` is of the sources as they are now. */
+export async function isDistCurrent(): Promise<boolean> {
+  return await isDistOf(await hashSources(repository))
+}
+async function isDistOf(key: string): Promise<boolean> {
+  return (await isBuiltFrom(key)) && (await hasNoOlderChunks())
+}
+async function isBuiltFrom(key: string): Promise<boolean> {
   const text = await readFile(join(dist, 'build.json'), 'utf8').catch(() => '{}' /* nothing was built */)
   return (JSON.parse(text) as { readonly sources?: string }).sources === key
 }
-async function hasNoOlderChunks(dist: string): Promise<boolean> {
+async function hasNoOlderChunks(): Promise<boolean> {
   return (await readFile(join(dist, '.npmignore'), 'utf8').catch(() => '' /* the first build */)) === ''
 }
