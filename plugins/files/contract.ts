@@ -56,6 +56,8 @@ export interface Workspaces {
   ): Promise<T>
   /** Throws `file_not_found`, and `payload_too_large` beyond `maxBytes` (default: the limit of a file). */
   read(agentId: string, name: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
+  /** Throws `payload_too_large` for what `write` would refuse. */
+  checkSize(name: string, size: number): void
   /** Makes missing folders and replaces the whole file at once, or nothing. Throws `payload_too_large`. */
   write(agentId: string, name: string, content: string | Uint8Array): Promise<{ readonly created: boolean }>
   /** `false` when there was none. */
@@ -70,8 +72,6 @@ export interface Workspaces {
 export interface WorkspaceFiles extends Workspaces {
   /** Throws for a name that is none, or leads out of the workspace. */
   check(agentId: string, name: string): Promise<void>
-  /** Throws `payload_too_large`. */
-  checkSize(name: string, size: number): void
 }
 export const Workspaces = defineService<Workspaces>()('workspaces')
 

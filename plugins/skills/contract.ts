@@ -20,6 +20,8 @@ export interface Skills {
   /** Looks at files as at those of a skill that is installed: the worst first. A critical finding refuses them. */
   scan(found: {
     readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[]
+    /** What was read of their manifest, whose texts are looked at as well. */
+    readonly manifest: object
     /** Names of tools that they use. */
     readonly tools: readonly string[]
     /** As those of skills: `network:*`. */

@@ -95,8 +95,8 @@ export default definePlugin({
     return {
       skills: {
         list: async () => (await import('./open.ts')).listFacts(await catalog()),
-        async scan({ files, tools: needsTools, permissions }) {
-          const asked = { needsTools, permissions, runtime: 'prompt_only' as const, tools: [] }
+        async scan({ files, manifest, tools: needsTools, permissions }) {
+          const asked = { ...manifest, needsTools, permissions, runtime: 'prompt_only' as const, tools: [] }
           return (await import('./install/scan.ts')).scan(asked, files, ctx.optional('screening'))
         },
       },

@@ -116,6 +116,7 @@ export class HandInstaller {
     const { network, shell } = definition.capabilities
     const found = await skills.scan({
       files,
+      manifest: definition,
       tools: definition.tools,
       permissions: network.map((host) => `network:${host}`),
     })

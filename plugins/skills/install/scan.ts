@@ -1,10 +1,15 @@
+import { isObject } from 'svc/sdk'
 import type { Screening } from '../../screening/contract.ts'
 import type { ScanFinding } from '../contract.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 
 export type Warning = ScanFinding
-/** What a manifest asks for. */
+/** What a manifest asks for, and what else was read of it. */
 type Asked = Pick<SkillManifest, 'needsTools' | 'permissions' | 'runtime' | 'tools'>
+interface Named {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
 
 /** API facts 2.10: phrases that address the model instead of describing a task. Any of them refuses a skill. */
 const overrides: readonly string[] = [
@@ -19,6 +24,8 @@ const overrides: readonly string[] = [
   'do not follow',
   'override system',
 ]
+/** What takes no room on a screen: soft hyphens, joiners, what turns text around. */
+const UNSEEN = /\p{Cf}/gu
 /** Phrases that a person should look at. */
 const suspects: Readonly<Record<string, string>> = {
   'send to http': 'sends data away',
@@ -38,12 +45,13 @@ const writers: ReadonlySet<string> = new Set(['file_write', 'file_delete', 'appl
 /** What is suspicious in the files of a skill and in what it asks for: the worst first. */
 export async function scan(
   manifest: Asked,
-  files: readonly { readonly name: string; readonly bytes: Uint8Array }[],
+  files: readonly Named[],
   screening: Screening | undefined,
 ): Promise<readonly Warning[]> {
   const found: Warning[] = []
-  for (const { name, bytes } of files) {
-    const text = toText(bytes)
+  // A model is shown what a parser made of a file, and that of escapes such as \u0049 as well.
+  const texts = [...files.map(({ name, bytes }) => ({ name, text: toText(bytes) })), ...parsedTexts(manifest, files)]
+  for (const { name, text } of texts) {
     if (text === undefined) continue
     found.push(...scanText(name, text))
     const screened = await screening?.screen(text)
@@ -54,11 +62,16 @@ export async function scan(
   }
   found.push(...scanManifest(manifest))
   const order = ['critical', 'warning', 'info']
-  return found.toSorted((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity))
+  const once = new Map(found.map((each) => [each.message, each]))
+  return [...once.values()].toSorted((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity))
 }
 
 export function scanText(name: string, text: string): readonly Warning[] {
-  const folded = text.toLowerCase().replace(/\s+/g, ' ')
+  const folded = text
+    .normalize('NFKC')
+    .replaceAll(UNSEEN, '')
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .toLowerCase()
   return [
     ...overrides
       .filter((phrase) => folded.includes(phrase))
@@ -87,9 +100,23 @@ function scanManifest({ needsTools, permissions, runtime, tools }: Asked): reado
   ]
 }
 
-/** `undefined` for what is no text. */
+/** What was read of the manifest, as one text. */
+function parsedTexts(manifest: Asked, files: readonly Named[]): readonly { readonly name: string; text: string }[] {
+  const name = files.map((file) => file.name).find((each) => each.endsWith('.toml')) ?? 'SKILL.md'
+  return [{ name, text: [...textsIn(manifest)].join('\n') }]
+}
+function* textsIn(value: unknown): Iterable<string> {
+  if (typeof value === 'string') yield value
+  else if (Array.isArray(value)) for (const each of value) yield* textsIn(each)
+  else if (isObject(value))
+    for (const [key, each] of Object.entries(value)) {
+      yield key
+      yield* textsIn(each)
+    }
+}
+
+/** `undefined` for what is no text, which no tool shows to a model. */
 function toText(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

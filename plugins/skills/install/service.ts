@@ -7,7 +7,7 @@ import type { Screening } from '../../screening/contract.ts'
 import type { SkillCatalog } from '../catalog.ts'
 import type { Settings } from '../config.ts'
 import type { Hubs } from '../hub/open.ts'
-import { parseManifest } from '../manifest/read.ts'
+import { decodeManifest, parseManifest } from '../manifest/read.ts'
 import { SkillProblem } from '../manifest/skill.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 import type { InstallRequest } from '../schema.ts'
@@ -194,7 +194,10 @@ function checkAccepted(
 }
 
 async function readFiles(files: readonly ArchivedFile[]): Promise<SkillManifest> {
-  const textOf = (name: string): string | undefined => files.find((file) => file.name === name)?.bytes.toString('utf8')
+  const textOf = (name: string): string | undefined => {
+    const file = files.find((each) => each.name === name)
+    return file && decodeManifest(name, file.bytes)
+  }
   try {
     const manifest = await parseManifest(textOf('SKILL.md'), textOf('skill.toml'))
     if (manifest.entry !== '' && !files.some(({ name }) => name === manifest.entry))

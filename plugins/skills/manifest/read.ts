@@ -101,7 +101,10 @@ function readManifest(folder: string, name: string): string | undefined {
   if (!facts.isFile()) throw new SkillProblem({ file: name }, 'is no plain file')
   if (facts.size > MAX_MANIFEST_BYTES)
     throw new SkillProblem({ file: name }, `is larger than ${MAX_MANIFEST_BYTES} bytes`)
-  const bytes = readFileSync(path)
+  return decodeManifest(name, readFileSync(path))
+}
+/** Throws `SkillProblem` for what is no UTF-8. */
+export function decodeManifest(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {

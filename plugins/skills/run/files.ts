@@ -1,12 +1,13 @@
-import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { basename, join, relative } from 'node:path'
+import { lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { openConfined } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Workspaces } from '../../files/contract.ts'
 import type { Skill, SkillTool } from '../manifest/skill.ts'
 
 /** Where a program finds copies of the files it was given, and where it leaves files for the workspace. */
 const GIVEN = 'files'
-export const OUTPUT = 'output'
+const OUTPUT = 'output'
 
 interface Taken {
   readonly skill: Skill
@@ -48,32 +49,51 @@ export async function takeFiles(
 
 interface Saved {
   readonly skill: Skill
+  /** That of the run. */
   readonly folder: string
   readonly agentId: string
   readonly maxFiles: number
 }
-/** Puts what the program left in `output` into the workspace, below `skills/<name>`. Their names there. */
+/**
+ * Puts what the program left in `output` into the workspace, below `skills/<name>`. Their names there. Links are left
+ * out, `output` itself too: what they lead to may be a file of the machine.
+ */
 export async function saveOutput(
   workspaces: Workspaces | undefined,
   { skill, folder, agentId, maxFiles }: Saved,
 ): Promise<readonly string[]> {
   if (!mayWrite(skill)) return []
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [] /* it removed it */)
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const files = (await filesBelow(folder, OUTPUT)).toSorted()
   if (files.length > maxFiles)
     throw new Refusal(
       'payload_too_large',
       `The skill "${skill.name}" left ${files.length} files, more than plugins.skills.max_output_files (${maxFiles})`,
     )
+  const into = required(workspaces)
   const names: string[] = []
-  for (const file of files.toSorted()) {
-    // The program has ended, so nothing swaps the file for a link any more.
-    if (!(await lstat(file)).isFile()) continue
-    const name = `skills/${skill.name}/${relative(folder, file).replaceAll('\\', '/')}`
-    await required(workspaces).write(agentId, name, await readFile(file))
+  for (const file of files) {
+    const name = `skills/${skill.name}/${file.slice(OUTPUT.length + 1)}`
+    const handle = await openConfined(folder, file, 'read')
+    try {
+      into.checkSize(name, (await handle.stat()).size)
+      await into.write(agentId, name, await handle.readFile())
+    } finally {
+      await handle.close()
+    }
     names.push(name)
   }
   return names
+}
+/** Plain files, relative to `root`. The program has ended, so nothing is swapped any more. */
+async function filesBelow(root: string, folder: string): Promise<readonly string[]> {
+  const facts = await lstat(join(root, folder)).catch(() => undefined /* it removed it */)
+  if (!facts?.isDirectory()) return []
+  const entries = await readdir(join(root, folder), { withFileTypes: true })
+  const found = entries.map((entry): Promise<readonly string[]> | readonly string[] => {
+    const name = `${folder}/${entry.name}`
+    return entry.isDirectory() ? filesBelow(root, name) : entry.isFile() ? [name] : []
+  })
+  return (await Promise.all(found)).flat()
 }
 
 const mayWrite = ({ permissions }: Skill): boolean => permissions.includes('files:write')

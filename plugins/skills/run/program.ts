@@ -9,7 +9,7 @@ import type { Audit } from '../../audit/contract.ts'
 import type { Workspaces } from '../../files/contract.ts'
 import type { Skill, SkillTool } from '../manifest/skill.ts'
 import { readVariableOf } from '../variables.ts'
-import { takeFiles, saveOutput, OUTPUT } from './files.ts'
+import { takeFiles, saveOutput } from './files.ts'
 import type { Outcome } from './outcome.ts'
 import { linkPackages } from './packages.ts'
 
@@ -86,7 +86,7 @@ export async function runProgram(
     }
     const files = await saveOutput(deps.workspaces(), {
       skill,
-      folder: join(cwd, OUTPUT),
+      folder: cwd,
       agentId: call.agentId,
       maxFiles: limits.outputFiles,
     })

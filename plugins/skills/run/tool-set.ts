@@ -133,6 +133,8 @@ function rightsOf({ runtime, permissions }: Skill): Rights {
       labels: ['ExternalNetwork'],
       refuses: ['Secret', 'Pii'],
     }
-  return { risk: permissions.includes('files:write') ? 'write' : 'read' }
+  // What it answers may come from a file, as what file_read answers does.
+  const labels = permissions.some((each) => each.startsWith('files:')) ? (['ExternalNetwork'] as const) : []
+  return { risk: permissions.includes('files:write') ? 'write' : 'read', labels }
 }
 export const sourceOf = (skill: string): string => `skill:${skill}`

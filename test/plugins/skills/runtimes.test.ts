@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PluginTest } from 'svc/testing'
@@ -300,6 +301,26 @@ print(json.dumps(out))
     expect((await callTool(test, agent, 'skill_messy_go')).text).toContain(
       'more than plugins.skills.max_output_files (2)',
     )
+  })
+
+  it.each([
+    ['output is a link', 'os.rmdir("output")\nos.symlink(place, "output")\n'],
+    ['a folder in output is a link', 'os.symlink(place, "output/in")\n'],
+    ['a file in output is a link', 'os.symlink(place + "/secret.txt", "output/secret.txt")\n'],
+    ['output is a file', 'os.rmdir("output")\nopen("output", "w").write("x")\n'],
+  ])('is nothing of another folder, where %s', async (what, code) => {
+    const place = await mkdtemp(join(tmpdir(), 'svc-elsewhere-'))
+    await writeFile(join(place, 'secret.txt'), 'of another folder')
+    const name = `links-${what.replaceAll(' ', '-')}`
+    await write(name, {
+      ...python(`import os\nplace = ${JSON.stringify(place)}\n${code}print("made")\n`),
+      more: '[requirements]\ncapabilities = ["files:write"]\n',
+    })
+    const { text } = await callTool(test, agent, `skill_${name.replaceAll('-', '_')}_go`)
+    expect(text).not.toContain('Files in the workspace')
+    const { body } = await test.request<Json>('GET', `/api/agents/${agent}/files`)
+    expect(JSON.stringify(body)).not.toContain('secret.txt')
+    await rm(place, { recursive: true })
   })
 
   it('is the hosts that it and the manifest of the agent name', async () => {
