@@ -24,6 +24,16 @@ function isSecret(name: string, value: string): boolean {
 export function readVariable(name: string): string | undefined {
   return taken.get(name)?.toText() ?? process.env[name]
 }
+/**
+ * The same for code that was installed: no variable of svc itself or of its database, and none that the configuration
+ * names as its own secret.
+ */
+export function readSharedVariable(name: string): string | undefined {
+  return isOwnVariable(name) || reserved.has(name) ? undefined : readVariable(name)
+}
+/** Those of svc and of its database, such as the key of the vault. */
+export const isOwnVariable = (name: string): boolean => /^(?:SVC_|PG[A-Z]+$)/i.test(name)
+let reserved: ReadonlySet<string> = new Set()
 /** All variables as they were at the start of the process. Do not keep the record. */
 export function readVariables(): Readonly<Record<string, string | undefined>> {
   return { ...process.env, ...Object.fromEntries([...taken].map(([name, value]) => [name, value.toText()])) }
@@ -59,6 +69,7 @@ let readers = 0
  * overwritten.
  */
 export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
+  reserved = named
   const names = new Set<string>()
   for (const [name, value = ''] of Object.entries(process.env)) {
     if (value === '' || !(isSecret(name, value) || named.has(name))) continue

@@ -108,7 +108,7 @@ export async function readFolder(
         'is in a link to a folder: copy the folder, or install the hand',
       )
     const facts = await lstat(file)
-    if (!facts.isFile() || facts.size > MAX_DEFINITION_BYTES)
+    if (!facts.isFile() || facts.nlink > 1 || facts.size > MAX_DEFINITION_BYTES)
       return {
         stamp,
         content: new DefinitionProblem(
@@ -140,7 +140,7 @@ async function readSkill(path: string): Promise<string> {
   try {
     const file = join(path, SKILL_FILE)
     const facts = await lstat(file)
-    if (!facts.isFile()) throw new DefinitionProblem(undefined, SKILL_FILE, 'is no plain file')
+    if (!facts.isFile() || facts.nlink > 1) throw new DefinitionProblem(undefined, SKILL_FILE, 'is no plain file')
     if (facts.size > MAX_SKILL_BYTES)
       throw new DefinitionProblem(undefined, SKILL_FILE, `has more than ${MAX_SKILL_BYTES} bytes`)
     return await readFile(file, 'utf8')

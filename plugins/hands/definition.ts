@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
+import { isOwnVariable, lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
 import { isObject, Refusal } from 'svc/sdk'
 import { HandId } from './schema.ts'
 
@@ -232,7 +232,7 @@ function checkWhole(found: Definition, problemAt: (key: string, reason: string) 
     if (type === 'select' && options.length === 0) throw problemAt(`settings.${at}.options`, `"${key}" has no options`)
     if (type === 'select' && !options.some((option) => option.value === value))
       throw problemAt(`settings.${at}.default`, `of "${key}" is none of its options`)
-    if (variable !== undefined && SYSTEM_VARIABLES.test(variable))
+    if (variable !== undefined && (SYSTEM_VARIABLES.test(variable) || isOwnVariable(variable)))
       throw problemAt(`settings.${at}.env_var`, `"${variable}" is a variable of the system`)
     if (variable !== undefined && type === 'text' && value !== '')
       throw problemAt(`settings.${at}.default`, `of "${key}": a secret has no default`)

@@ -1,4 +1,3 @@
-import { readVariable } from 'svc/internal'
 import type { Vault } from 'svc/sdk'
 import type { Definition } from './definition.ts'
 import { secretSettings } from './settings.ts'
@@ -13,20 +12,18 @@ export class InstanceSecrets {
     this.#vault = vault
   }
 
-  /** Keys of the settings that have a value, of the vault or of the daemon's environment. */
+  /** Keys of the settings that have a value. */
   async stored(instanceId: string, definition: Definition): Promise<ReadonlySet<string>> {
     const settings = secretSettings(definition)
     if (settings.length === 0) return new Set()
     const names = new Set(await this.#vault.names())
-    const has = (key: string, variable: string): boolean =>
-      names.has(recordOf(instanceId, key)) || (readVariable(variable) ?? '') !== ''
-    return new Set(settings.filter(({ key, env_var: variable }) => has(key, variable)).map(({ key }) => key))
+    return new Set(settings.map(({ key }) => key).filter((key) => names.has(recordOf(instanceId, key))))
   }
   /** By name of the variable. */
   async variables(instanceId: string, definition: Definition): Promise<Readonly<Record<string, string>>> {
     const found: Record<string, string> = {}
     for (const { key, env_var: variable } of secretSettings(definition)) {
-      const value = (await this.#vault.read(recordOf(instanceId, key))) ?? readVariable(variable)
+      const value = await this.#vault.read(recordOf(instanceId, key))
       if (value !== undefined && value !== '') found[variable] = value
     }
     return found

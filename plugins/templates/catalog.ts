@@ -106,7 +106,7 @@ export class TemplateCatalog {
       const stamp = `${facts.mtimeMs} ${facts.size} ${facts.ino}`
       const known = this.#read.get(file.path)
       if (known?.stamp === stamp) return known
-      if (!facts.isFile()) return { stamp, content: problem('is a link, or no file') }
+      if (!facts.isFile() || facts.nlink > 1) return { stamp, content: problem('is a link, or no plain file') }
       if (facts.size > MAX_TEMPLATE_BYTES)
         return { stamp, content: problem(`has ${facts.size} bytes, more than ${MAX_TEMPLATE_BYTES}`) }
       return { stamp, content: this.#parse(file.name, await readFile(file.path, 'utf8')) }

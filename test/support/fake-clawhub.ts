@@ -7,6 +7,8 @@ import type { Answering, RecordedCall, VendorServer } from './vendor-server.ts'
 export interface HubSkillStage {
   readonly slug: string
   readonly owner?: string
+  /** Its answer names another one. */
+  readonly named?: string
   readonly version?: string
   readonly displayName?: string
   readonly summary?: string
@@ -137,11 +139,11 @@ function list(query: URLSearchParams, answer: Answering, skills: readonly HubSki
   answer.json(200, { items, nextCursor: from + limit < skills.length ? `at-${from + limit}` : null })
 }
 
-function toDetail({ slug, displayName = slug, summary = '', owner = 'ada', ...skill }: HubSkillStage) {
+function toDetail({ named, slug: asked, displayName = asked, summary = '', owner = 'ada', ...skill }: HubSkillStage) {
   const { version = '1.0.0', topics = [], moderation } = skill
   return {
     skill: {
-      slug,
+      slug: named ?? asked,
       displayName,
       summary,
       topics,

@@ -104,6 +104,8 @@ export class ClawHub {
   /** Throws `forbidden` for what the hub took for malware. */
   async download(slug: string, ownerHandle: string | undefined, wanted: string | undefined): Promise<HubArchive> {
     const { skill, latestVersion, moderation, owner } = await this.#find(slug, ownerHandle)
+    if (skill.slug !== slug)
+      throw new Refusal(hubFailed, `The hub answered with "${skill.slug}" where "${slug}" was asked for`)
     if (moderation?.isMalwareBlocked)
       throw new Refusal('forbidden', `The hub takes "${slug}" for malware: ${moderation.summary || 'it is blocked'}`)
     const version = wanted ?? latestVersion?.version

@@ -6,8 +6,11 @@ import { hubFailed } from './errors.ts'
 
 /** Bytes of an answer that is no archive. */
 const MAX_ANSWER_BYTES = 4_194_304
-/** Answers that are kept; the oldest goes first. */
+/** Answers that are kept, and characters of them together; the oldest goes first. */
 const MAX_KEPT = 200
+const MAX_KEPT_CHARS = 16_777_216
+/** A longer pause than this is not believed. */
+const MAX_PAUSE_SECS = 3600
 /** Pause when a hub that limits us names none. */
 const DEFAULT_PAUSE_SECS = 60
 
@@ -26,6 +29,8 @@ type Query = Readonly<Record<string, string | undefined>>
 interface Kept {
   readonly until: number
   readonly answer: Promise<string>
+  /** 0 until it has come. */
+  chars: number
 }
 
 /** Asks a hub. What it answered is kept for a while, and while it limits us it is not asked. */
@@ -67,15 +72,28 @@ export class HubClient {
   }
 
   #keep(key: string, answer: Promise<string>): void {
+    const kept: Kept = { until: this.#now() + this.#deps.cacheSecs * 1000, answer, chars: 0 }
     this.#kept.delete(key)
-    this.#kept.set(key, { until: this.#now() + this.#deps.cacheSecs * 1000, answer })
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_KEPT) break
-      this.#kept.delete(oldest)
+    this.#kept.set(key, kept)
+    answer.then(
+      ({ length }) => {
+        kept.chars = length
+        this.#trim()
+      },
+      () => {
+        if (this.#kept.get(key) === kept) this.#kept.delete(key)
+      },
+    )
+    this.#trim()
+  }
+  #trim(): void {
+    let chars = 0
+    for (const kept of this.#kept.values()) chars += kept.chars
+    for (const [key, kept] of this.#kept) {
+      if (this.#kept.size <= MAX_KEPT && chars <= MAX_KEPT_CHARS) break
+      this.#kept.delete(key)
+      chars -= kept.chars
     }
-    answer.catch(() => {
-      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key)
-    })
   }
 
   #url(path: string, query: Query): URL {
@@ -118,10 +136,11 @@ export class HubClient {
     const { name } = this.#deps
     // GitHub says its limit with 403.
     if (status === 429 || (status === 403 && response.header('x-ratelimit-remaining') === '0')) {
-      const secs =
+      const asked =
         readRetryAfter(response.header('retry-after'), undefined, Date.now()) ??
         readRetryAfter(response.header('ratelimit-reset'), undefined, Date.now()) ??
         DEFAULT_PAUSE_SECS
+      const secs = Math.min(asked, MAX_PAUSE_SECS)
       this.#pausedUntil = this.#now() + secs * 1000
       return this.#limited(secs)
     }

@@ -73,7 +73,7 @@ export const VersionFiles = v.object({
 /** In place of an archive: the skill lies in a public repository. */
 export const Handoff = v.object({
   sourceRef: v.literal('public-github'),
-  repo: v.pipe(v.string(), v.regex(/^[\w.-]{1,100}\/[\w.-]{1,100}$/)),
+  repo: v.pipe(v.string(), v.regex(/^(?!\.)[\w.-]{1,100}\/(?!\.)[\w.-]{1,100}$/)),
   commit: v.pipe(v.string(), v.regex(/^[0-9a-f]{7,64}$/i)),
   path: v.pipe(v.string(), v.maxLength(500)),
 })

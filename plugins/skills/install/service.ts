@@ -69,6 +69,7 @@ export class Installer {
         details: { warnings: [...warnings] },
       })
     const permissions = permissionsOf(manifest)
+    if ((await catalog()).isBundled(manifest.name)) permissions.push(`replaces:${manifest.name}`)
     const outcome = { manifest, sha256: bundle.sha256, signedBy, permissions, warnings, conversion }
     return await this.#deps.folders.inTurn(manifest.name, async () => {
       const known = await this.#deps.store.find(manifest.name)
@@ -83,6 +84,9 @@ export class Installer {
           },
         )
       checkAccepted(request, manifest.name, permissions, known?.state === 'installed' ? known.permissions : [])
+      // What was entered for a skill of one place is not for that of another one.
+      if (known === undefined || placeOf(known.source) !== placeOf(bundle.source))
+        await clearVariables(this.#deps.vault, manifest.name)
       await this.#put(bundle, { manifest, permissions, signedBy }, isThere ? 'updated' : 'installed')
       await (await catalog()).refresh()
       return { ...outcome, status: isThere ? 'updated' : 'installed' }
@@ -165,6 +169,13 @@ export class Installer {
       'The signature is by none of manifest_signing.trusted_signers, or the archive was changed after it was signed',
     )
   }
+}
+
+/** Where a skill comes from, whatever its version: of a hub or an address, or files of this machine. */
+function placeOf(source: string): string {
+  const [, ofHub] = /^(hub:(?:@[^/]+\/)?[^@]+)/.exec(source) ?? []
+  if (ofHub !== undefined) return ofHub
+  return /^(?:marketplace|https):/.test(source) ? source.replace(/#.*$/, '') : 'files'
 }
 
 /** Throws `invalid_request` for another hash than the request names. */

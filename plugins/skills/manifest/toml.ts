@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { NestingError, parseToml, TomlError } from 'svc/internal'
+import { isOwnVariable, NestingError, parseToml, TomlError } from 'svc/internal'
 import { check, problemAt } from './check.ts'
 import type { Source } from './check.ts'
 import { Description, Name } from './front-matter.ts'
@@ -25,7 +25,11 @@ const Packages = v.optional(
   v.array(v.picklist(offeredPackages, `must be of ${offeredPackages.join(', ')}: bring others in the folder`)),
   [],
 )
-const Variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable'))
+const Variable = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable'),
+  v.check((name) => !isOwnVariable(name), 'is a variable of svc or of its database'),
+)
 /** `network:<host pattern>` and the others; older names of other systems are refused with what there is. */
 const Permission = v.pipe(
   v.string('must be a text'),

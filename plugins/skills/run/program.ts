@@ -106,9 +106,10 @@ function programOf({ runtime, entry }: Skill, packages: readonly string[]): Prog
 /** Throws `conflict` for a variable that the skill needs and that has no value. */
 async function readEnvironment(
   { variables: ofAgents, vault }: ProgramDeps,
-  { name: skill, variables }: Skill,
+  skill: Skill,
   agentId: string,
 ): Promise<Readonly<Record<string, string>>> {
+  const { variables } = skill
   const own = variables.length === 0 ? {} : await ofAgents.of(agentId)
   const env: Record<string, string> = {}
   for (const variable of variables) {
@@ -118,7 +119,7 @@ async function readEnvironment(
     else if (required)
       throw new Refusal(
         'conflict',
-        `The skill "${skill}" needs the variable ${name}: set it with ${commandLine(`skill config set ${skill} ${name}`)}, or ${from} in the environment of the daemon`,
+        `The skill "${skill.name}" needs the variable ${name}: set it with ${commandLine(`skill config set ${skill.name} ${name}`)}, or ${from} in the environment of the daemon`,
       )
   }
   return env

@@ -115,6 +115,8 @@ it('is gone with its instance, and no agent gives one to a hand', async () => {
 
 it.each([
   ['env_var = "PATH"', /settings.2.env_var: "PATH" is a variable of the system/],
+  ['env_var = "SVC_VAULT_KEY"', /settings.2.env_var: "SVC_VAULT_KEY" is a variable of the system/],
+  ['env_var = "PGPASSWORD"', /settings.2.env_var: "PGPASSWORD" is a variable of the system/],
   ['env_var = "TIDES_TOKEN"\ndefault = "x"', /settings.2.default: of "token": a secret has no default/],
 ])('a definition with %j is refused', async (line, error) => {
   const toml = definition('bad').replace('env_var = "TIDES_TOKEN"', line)

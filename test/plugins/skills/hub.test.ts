@@ -294,6 +294,18 @@ describe('a skill of the hub', () => {
     expect(body.warnings).toContainEqual(
       expect.objectContaining({ message: 'it replaces the skill "github" that comes with svc' }),
     )
+    expect(await install({ slug: 'github' })).toMatchObject({
+      status: 409,
+      body: { details: { missing: ['replaces:github'] } },
+    })
+  })
+
+  it('with another name than was asked for is refused', async () => {
+    const slug = stage({ files: plain('Another one.'), named: 'git-expert' })
+    expect(await install({ slug, accept_permissions: true })).toMatchObject({
+      status: 502,
+      body: { error: expect.stringContaining(`The hub answered with "git-expert" where "${slug}" was asked for`) },
+    })
   })
 
   it('that the hub doubts comes with a warning', async () => {

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { callTool, callToolJson } from '../plugin-test.ts'
 import { echo, guest } from '../wasm/assemble.ts'
-import { skillText, startSkills, writeSkill } from './stage.ts'
+import { removeSkill, skillText, startSkills, writeSkill } from './stage.ts'
 
 let test: PluginTest
 let agent: string
@@ -208,11 +208,11 @@ describe('a tool that fails', () => {
 
 describe('what a program of a skill may use', () => {
   it('is its own files and named variables, and neither the home, nor other variables, nor the network', async () => {
-    process.env['SVC_TEST_GIVEN'] = 'given-value'
-    process.env['SVC_TEST_OTHER'] = 'other-value'
+    process.env['TOLD_TEST_GIVEN'] = 'given-value'
+    process.env['TOLD_TEST_OTHER'] = 'other-value'
     const code = `
 import os, json, socket
-out = {"env": sorted(k for k in os.environ if "SVC_TEST" in k), "mode": os.environ.get("SVC_TEST_MODE"), "given": os.environ.get("SVC_TEST_GIVEN")}
+out = {"env": sorted(k for k in os.environ if "TOLD_TEST" in k), "mode": os.environ.get("TOLD_TEST_MODE"), "given": os.environ.get("TOLD_TEST_GIVEN")}
 try:
     out["home"] = os.listdir(${JSON.stringify(test.home)})
 except OSError as error:
@@ -226,37 +226,41 @@ print(json.dumps(out))
 `
     await write('curious', {
       ...python(code),
-      more: '[config.SVC_TEST_GIVEN]\nrequired = true\n[config.SVC_TEST_MODE]\ndefault = "soft"\n',
+      more: '[config.TOLD_TEST_GIVEN]\nrequired = true\n[config.TOLD_TEST_MODE]\ndefault = "soft"\n',
     })
     const seen = await callToolJson(test, agent, 'skill_curious_go')
-    expect(seen).toMatchObject({ env: ['SVC_TEST_GIVEN', 'SVC_TEST_MODE'], mode: 'soft', given: '***', net: 'refused' })
+    expect(seen).toMatchObject({
+      env: ['TOLD_TEST_GIVEN', 'TOLD_TEST_MODE'],
+      mode: 'soft',
+      given: '***',
+      net: 'refused',
+    })
     expect(JSON.stringify(seen.home)).not.toContain('config')
     expect(await readdir(join(test.home, 'skills', 'curious'))).not.toContain('kept.txt')
-    await write('needy', { ...python('print("{}")\n'), more: '[config.SVC_TEST_MISSING]\nrequired = true\n' })
-    expect((await callTool(test, agent, 'skill_needy_go')).text).toContain('needs the variable SVC_TEST_MISSING')
-    delete process.env['SVC_TEST_GIVEN']
-    delete process.env['SVC_TEST_OTHER']
+    await write('needy', { ...python('print("{}")\n'), more: '[config.TOLD_TEST_MISSING]\nrequired = true\n' })
+    expect((await callTool(test, agent, 'skill_needy_go')).text).toContain('needs the variable TOLD_TEST_MISSING')
+    delete process.env['TOLD_TEST_GIVEN']
+    delete process.env['TOLD_TEST_OTHER']
   })
 
   it('is values of the vault, which no route shows and which go with the skill', async () => {
-    const code =
-      'import os\nprint(os.environ.get("SVC_TEST_TOKEN", "none"), len(os.environ.get("SVC_TEST_TOKEN", "")))\n'
+    const code = 'import os\nprint(os.environ.get("TESTED_TOKEN", "none"), len(os.environ.get("TESTED_TOKEN", "")))\n'
     await write('keyed', {
       ...python(code),
-      more: '[config.SVC_TEST_TOKEN]\ndescription = "Of the service"\nrequired = true\n',
+      more: '[config.TESTED_TOKEN]\ndescription = "Of the service"\nrequired = true\n',
     })
     const path = '/api/skills/keyed/config'
-    const variable = { name: 'SVC_TEST_TOKEN', description: 'Of the service', required: true }
+    const variable = { name: 'TESTED_TOKEN', description: 'Of the service', required: true }
     const before = { skill: 'keyed', variables: [{ ...variable, has_value: false, source: null }] }
     expect(await test.request('GET', path)).toMatchObject({ status: 200, body: before })
     const missing = await callTool(test, agent, 'skill_keyed_go')
-    expect(missing.text).toContain('svc skill config set keyed SVC_TEST_TOKEN')
+    expect(missing.text).toContain('svc skill config set keyed TESTED_TOKEN')
     const put = (values: object) => test.request<Json>('PUT', path, { values })
-    expect(await put({ SVC_TEST_TOKN: 'x' })).toMatchObject({
+    expect(await put({ TESTED_TOKN: 'x' })).toMatchObject({
       status: 400,
-      body: { error: { message: expect.stringContaining('did you mean "SVC_TEST_TOKEN"') } },
+      body: { error: { message: expect.stringContaining('did you mean "TESTED_TOKEN"') } },
     })
-    const set = await put({ SVC_TEST_TOKEN: 'value-of-the-vault' })
+    const set = await put({ TESTED_TOKEN: 'value-of-the-vault' })
     expect(set).toMatchObject({ status: 200, body: { variables: [{ has_value: true, source: 'vault' }] } })
     expect(JSON.stringify(set.body)).not.toContain('value-of-the-vault')
     expect(await test.request('GET', '/api/skills/keyed')).toMatchObject({
@@ -268,10 +272,35 @@ print(json.dumps(out))
     expect(await test.request('GET', path)).toMatchObject({ status: 200 })
     expect(await callToolJson(test, agent, 'skill_keyed_go')).toEqual({ result: '*** 18' })
     expect(await test.request('DELETE', path)).toMatchObject({ status: 200, body: before })
-    await put({ SVC_TEST_TOKEN: 'value-of-the-vault' })
+    await put({ TESTED_TOKEN: 'value-of-the-vault' })
     expect(await test.request('DELETE', '/api/skills/keyed')).toMatchObject({ status: 200 })
-    await write('keyed', { ...python(code), more: '[config.SVC_TEST_TOKEN]\n' })
+    await write('keyed', { ...python(code), more: '[config.TESTED_TOKEN]\n' })
     expect(await callToolJson(test, agent, 'skill_keyed_go')).toEqual({ result: 'none 0' })
+  })
+
+  it('is no variable of svc, and no value that was entered for the skill whose name it takes', async () => {
+    const config = '/api/skills/api-tester/config'
+    await test.request('PUT', config, { values: { API_TESTER_TOKEN: 'of-the-one-that-comes-with-svc' } })
+    await write('api-tester', {
+      ...python('import os\nprint(len(os.environ.get("API_TESTER_TOKEN", "")))\n'),
+      more: '[config.API_TESTER_TOKEN]\n',
+    })
+    expect(await callToolJson(test, agent, 'skill_api_tester_go')).toEqual(0)
+    await removeSkill(test, 'api-tester')
+    await test.request('POST', '/api/skills/reload')
+    expect(await test.request('GET', config)).toMatchObject({
+      body: { variables: expect.arrayContaining([expect.objectContaining({ has_value: true })]) as unknown },
+    })
+    await writeSkill(test, 'curious', {
+      'skill.toml':
+        '[skill]\nname = "curious"\ndescription = "x"\nenv_passthrough = ["SVC_VAULT_KEY"]\n' +
+        '[runtime]\ntype = "python"\nentry = "run.py"\n[[tools.provided]]\nname = "go"\ndescription = "x"\n',
+      'run.py': '',
+    })
+    expect(await test.request('POST', '/api/skills/reload')).toMatchObject({
+      body: { problems: [{ error: expect.stringContaining('is a variable of svc or of its database') }] },
+    })
+    await removeSkill(test, 'curious')
   })
 
   it('is copies of the files that its arguments name, and files it leaves in output', async () => {
@@ -294,6 +323,12 @@ print(json.dumps(out))
     )
     expect((await callTool(test, agent, 'file_read', { path: 'skills/writer/b.txt' })).text).toContain('first!')
     expect((await callTool(test, agent, 'file_read', { path: 'notes/a.txt' })).text).toContain('first')
+    // Its 500 MB take no room on the disk, and are not read.
+    await write('sparse', {
+      ...python('open("output/big", "w").truncate(500_000_000)\n'),
+      more: '[requirements]\ncapabilities = ["files:write"]\n',
+    })
+    expect((await callTool(test, agent, 'skill_sparse_go')).text).toContain('at most 10485760 bytes')
     await write('messy', {
       ...python('for name in "abc": open(f"output/{name}", "w").write(name)\n'),
       more: '[requirements]\ncapabilities = ["files:write"]\n',

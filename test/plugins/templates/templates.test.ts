@@ -1,4 +1,4 @@
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -98,8 +98,15 @@ describe('templates of the home', () => {
   it('are not read through a link: any device may list them', async () => {
     await mkdir(join(host.home, 'templates'))
     await symlink(join(host.home, 'config.toml'), join(host.home, 'templates', 'linked.toml'))
-    const read = await host.json('GET', '/api/templates/linked')
-    expect([read.status, read.body.error.message]).toEqual([500, expect.stringContaining('is a link, or no file')])
+    await writeFile(join(host.home, 'other.toml'), 'name = "other"')
+    await link(join(host.home, 'other.toml'), join(host.home, 'templates', 'second-name.toml'))
+    for (const name of ['linked', 'second-name']) {
+      const read = await host.json('GET', `/api/templates/${name}`)
+      expect([read.status, read.body.error.message]).toEqual([
+        500,
+        expect.stringContaining('is a link, or no plain file'),
+      ])
+    }
   })
 
   it('warn of a skill that there is not, and spawn', async () => {
