@@ -92,7 +92,7 @@ it('a skill that one daemon has of a hub is at the other too, with its values; a
     const toml =
       `[skill]\nname = "counter"\nversion = "${version}"\n[runtime]\ntype = "python"\nentry = "run.py"\n` +
       '[[tools.provided]]\nname = "go"\ndescription = "Goes"\n' +
-      `[requirements]\ncapabilities = ${JSON.stringify(permissions)}\n[config.SVC_TEST_COUNTER]\n`
+      `[requirements]\ncapabilities = ${JSON.stringify(permissions)}\n[config.COUNTED_TOKEN]\n`
     const files = { 'SKILL.md': skillText('counter'), 'skill.toml': toml, 'run.py': 'print("{}")\n' }
     hub.skills.splice(0, 1, { slug: 'counter', version, files })
   }
@@ -101,13 +101,13 @@ it('a skill that one daemon has of a hub is at the other too, with its values; a
   const variables = async (host: TestHost): Promise<unknown> =>
     (await host.json('GET', '/api/skills/counter/config')).body.variables
   publish('1.0.0', [])
-  const first = ['runs:python', 'env:SVC_TEST_COUNTER']
+  const first = ['runs:python', 'env:COUNTED_TOKEN']
   expect((await install(one, { accept: first })).status).toBe(201)
   await eventually(async () =>
     expect((await two.json('GET', '/api/skills/counter')).body).toMatchObject({ version: '1.0.0', runtime: 'python' }),
   )
-  await one.json('PUT', '/api/skills/counter/config', { values: { SVC_TEST_COUNTER: 'from one' } })
-  expect(await variables(two)).toMatchObject([{ name: 'SVC_TEST_COUNTER', source: 'vault' }])
+  await one.json('PUT', '/api/skills/counter/config', { values: { COUNTED_TOKEN: 'from one' } })
+  expect(await variables(two)).toMatchObject([{ name: 'COUNTED_TOKEN', source: 'vault' }])
 
   publish('2.0.0', ['network:example.org'])
   const asked = await install(two, { update: true })
