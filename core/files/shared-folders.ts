@@ -57,6 +57,7 @@ export interface SharedFoldersDeps<A extends object> {
 const OLDER =
   'this home has a later change and keeps it. The database was restored from a dump, or the row was put back: ' +
   'install or uninstall it again at any daemon'
+const NO_KEY = new Uint8Array()
 const Adopted = v.object({
   /** Of its row. One that is not later is not adopted any more. */
   revision: v.string(),
@@ -103,9 +104,11 @@ export class SharedFolders<A extends object> {
   /** Makes the folders what the database says: after a crash, and after a change by another daemon. */
   async reconcile(): Promise<void> {
     await this.#folders.recover()
-    for (const { name } of await this.#deps.store.all()) {
+    const rows = await this.#deps.store.all()
+    const key = rows.length === 0 ? NO_KEY : await this.#key()
+    for (const { name } of rows) {
       const problem = await this.#queue
-        .run(name, () => this.#adopt(name))
+        .run(name, () => this.#adopt(name, key))
         .catch((error: unknown) => `it is not as in the database: ${messageOf(error)}`)
       this.#note(name, problem)
     }
@@ -124,7 +127,7 @@ export class SharedFolders<A extends object> {
   }
 
   /** Why it was not adopted. */
-  async #adopt(name: string): Promise<string | undefined> {
+  async #adopt(name: string, key: Uint8Array): Promise<string | undefined> {
     const { log, store, what } = this.#deps
     const row = await store.find(name)
     if (!row) return undefined
@@ -132,7 +135,7 @@ export class SharedFolders<A extends object> {
     const here = await this.#folders.revision(name)
     const isByHand = here === undefined && (await this.#folders.names()).includes(name)
     if (isByHand) return undefined
-    if (!(await this.#isOwn(row))) return 'its row was not written by a daemon on this database: it is ignored'
+    if (!this.#isOwn(row, key)) return 'its row was not written by a daemon on this database: it is ignored'
     if (here !== revision && (await this.#isOlder(name, revision))) return OLDER
     if (state === 'removed') {
       if (here !== undefined) await (await this.#folders.remove(name)).finish()
@@ -167,23 +170,26 @@ export class SharedFolders<A extends object> {
   }
   async #seal(row: Pick<SharedFolder, 'name' | 'state' | 'files_sha256'>, about: A): Promise<SharedFolder & A> {
     const rows = await this.#deps.store.all()
-    const own = await Promise.all(rows.map(async (each) => ((await this.#isOwn(each)) ? [each.revision] : [])))
-    const known = [...own.flat(), ...[...(await this.#adopted.all()).values()].map(({ revision }) => revision)]
+    const key = await this.#key()
+    const own = rows.filter((each) => this.#isOwn(each, key))
+    const known = [...own, ...(await this.#adopted.all()).values()].map(({ revision }) => revision)
     // Later than all that this home knows, whatever its clock says.
     const revision = v7({ msecs: Math.max(Date.now(), ...known.map((each) => timeOf(each) + 1)) })
     const fresh = { ...about, ...row, revision, updated_at: toIso(Date.now()), mac: '' }
-    return { ...fresh, mac: await this.#mac(fresh) }
+    return { ...fresh, mac: this.#mac(fresh, key) }
   }
-  async #isOwn(row: SharedFolder & A): Promise<boolean> {
-    const [given, own] = [Buffer.from(row.mac), Buffer.from(await this.#mac(row))]
+  #isOwn(row: SharedFolder & A, key: Uint8Array): boolean {
+    const [given, own] = [Buffer.from(row.mac), Buffer.from(this.#mac(row, key))]
     return given.length === own.length && timingSafeEqual(given, own)
   }
-  async #mac(row: SharedFolder & A): Promise<string> {
-    const { key: read, proven } = this.#deps
+  #mac(row: SharedFolder & A, key: Uint8Array): string {
     const { name, revision, state, files_sha256: files } = row
-    const key = (await read()) ?? new Uint8Array()
-    const facts = { name, revision, state, files, ...proven?.(row) }
+    const facts = { name, revision, state, files, ...this.#deps.proven?.(row) }
     return createHmac('sha256', key).update(canonicalJson(facts)).digest('hex')
+  }
+  /** Read once for all rows that are looked at: it is a file, or a command. */
+  async #key(): Promise<Uint8Array> {
+    return (await this.#deps.key()) ?? NO_KEY
   }
 }
 

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { findNearest, messageOf, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -182,17 +182,22 @@ function namesIn(folder: string): readonly string[] {
     .map(({ name }) => name)
     .toSorted()
 }
+/** Looked at before every turn: `join` would take a quarter of the time, and these names need none of it. */
+const inside = (folder: string, name: string): string => folder + sep + name
+
 function foldersIn(root: string, origin: Origin): readonly FoundFolder[] {
   return namesIn(root).map((name) => {
-    const folder = join(root, name)
-    return { folder, name, origin, stamp: stampOf(folder) }
+    const folder = inside(root, name)
+    return {
+      folder,
+      name,
+      origin,
+      stamp: `${stampOf(inside(folder, TEXT_FILE))},${stampOf(inside(folder, MANIFEST_FILE))}`,
+    }
   })
 }
-function stampOf(folder: string): string {
-  return [TEXT_FILE, MANIFEST_FILE]
-    .map((name) => {
-      const facts = statSync(join(folder, name), { throwIfNoEntry: false })
-      return facts ? `${facts.mtimeMs} ${facts.size} ${facts.ino}` : ''
-    })
-    .join(',')
+/** Empty when there is no such file. */
+function stampOf(file: string): string {
+  const facts = statSync(file, { throwIfNoEntry: false })
+  return facts ? `${facts.mtimeMs} ${facts.size} ${facts.ino}` : ''
 }
