@@ -74,6 +74,8 @@ describe('threats: who may call', () => {
       // A load balancer asks it.
       'GET /api/ready',
       'GET /assets/x',
+      // The address is signed, ends soon, and shows one canvas in which nothing runs.
+      'GET /canvas/x/x',
       'GET /favicon.svg',
       'GET /pages/kit/x',
       'GET /pages/x/x/x',
