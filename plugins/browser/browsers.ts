@@ -83,6 +83,13 @@ export class Browsers {
       }
     })
   }
+  /** Looks on: waits for the steps that run, and counts for none. `undefined` when there is no browser. */
+  watch<T>(agentId: string, work: (session: Session) => Promise<T>): Promise<T | undefined> {
+    return this.#steps.run(agentId, async () => {
+      const held = this.#held.get(agentId)
+      return held && !held.session.isOver ? work(held.session) : undefined
+    })
+  }
   looksAt(agentId: string, looking: Looking): void {
     const held = this.#held.get(agentId)
     if (held) held.looking = looking

@@ -130,12 +130,18 @@ export class BrowserCalls {
     if (!view) return undefined
     const known = { url: view.url, title: view.title, content: '', screenshot_base64: null }
     if (browsers.isBusy(agentId)) return known
-    return browsers.use(agentId, false, signal, async (session) => {
-      const { place, result } = await session.call('state', { maxChars: 2000 }, 5000, signal)
-      if (!result || !place) return known
-      const { url, title } = place
-      return { url, title, content: result.content?.text ?? '', screenshot_base64: result.value ?? null }
-    })
+    try {
+      return await browsers.watch(agentId, async (session) => {
+        const { place, result } = await session.call('state', { maxChars: 2000 }, 5000, signal)
+        if (!result || !place) return known
+        const { url, title } = place
+        return { url, title, content: result.content?.text ?? '', screenshot_base64: result.value ?? null }
+      })
+    } catch (error) {
+      // It was closed meanwhile.
+      if (error instanceof Refusal) return undefined
+      throw error
+    }
   }
 
   async #step(call: ToolCallContext, { op, args = {}, timeoutMs, opens = false, text }: Step): Promise<ToolAnswer> {

@@ -30,7 +30,8 @@ export class Downloads {
 
   add(download: Playwright.Download): void {
     const running = this.#all.filter(({ state }) => state === 'running').length
-    if (this.#all.length >= MAX_DOWNLOADS || running >= MAX_PARALLEL_DOWNLOADS) return void download.cancel()
+    if (this.#all.length >= MAX_DOWNLOADS || running >= MAX_PARALLEL_DOWNLOADS)
+      return void download.cancel().catch(() => undefined /* it has ended */)
     const done = Promise.withResolvers<void>()
     const entry: Download = {
       file: this.#all.length,
@@ -49,11 +50,12 @@ export class Downloads {
   async #follow(entry: Download, download: Playwright.Download): Promise<void> {
     const tooLarge = `it is larger than ${this.#limit} bytes (plugins.browser.max_download_bytes)`
     const watch = setInterval(() => {
-      void sizeOf(this.#folder).then((bytes) => {
-        if (bytes <= this.#limit || entry.why !== '') return
+      const check = async (): Promise<void> => {
+        if ((await sizeOf(this.#folder)) <= this.#limit || entry.why !== '') return
         entry.why = tooLarge
-        return download.cancel()
-      })
+        await download.cancel()
+      }
+      check().catch(() => undefined /* it has ended */)
     }, 50)
     try {
       const path = await download.path()

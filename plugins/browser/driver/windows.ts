@@ -5,6 +5,8 @@ import { pause, short } from './text.ts'
 /** Further windows of a page are closed at once. */
 const MAX_PAGES = 5
 const MAX_NOTES = 20
+/** How long after a click a window may open: as long as browsers take it for an act of the user. */
+const ACTIVATION_MS = 5000
 /** How long a script may take to begin a navigation after a click. */
 const SETTLE_MS = 150
 const LOAD_MS = 5000
@@ -15,8 +17,7 @@ export class Windows {
   readonly #downloads: Downloads
   readonly #pages: Playwright.Page[] = []
   #notes: string[] = []
-  /** Whether a new window is what the agent asked for: by a click, not by opening a page. */
-  accepts = false
+  #acceptsUntil = 0
 
   constructor(context: Playwright.BrowserContext, downloads: Downloads) {
     this.#context = context
@@ -37,6 +38,13 @@ export class Windows {
     if (this.current) return this.current
     throw new Error('no page is open: open one with browser_navigate')
   }
+  /** From now on, and for a while, a new window is what the agent asked for: by a click, not by opening a page. */
+  accept(): void {
+    this.#acceptsUntil = performance.now() + ACTIVATION_MS
+  }
+  refuse(): void {
+    this.#acceptsUntil = 0
+  }
   note(text: string): void {
     if (this.#notes.length < MAX_NOTES) this.#notes.push(short(text))
   }
@@ -47,7 +55,7 @@ export class Windows {
   }
 
   #adopt(page: Playwright.Page): void {
-    if (this.#pages.length > 0 && !this.accepts) {
+    if (this.#pages.length > 0 && performance.now() > this.#acceptsUntil) {
       this.note('the page opened a new window by itself, which was closed')
       return void page.close().catch(() => undefined /* it closed itself */)
     }
@@ -78,29 +86,43 @@ export class Windows {
   }
 }
 
-/** Does `act`, and waits for the page that it leads to. */
+/** Does `act`, and waits for the page that it leads to, in this window or a new one. */
 export async function settled(page: Playwright.Page, ms: number, act: () => Promise<unknown>): Promise<void> {
   let navigation: Playwright.Request | undefined
   const ended = Promise.withResolvers<void>()
   const onRequest = (request: Playwright.Request): void => {
-    if (request.isNavigationRequest() && request.frame() === page.mainFrame()) navigation = request
+    if (leadsOn(request, page)) navigation = request
   }
   const onEnd = (): void => ended.resolve()
-  page
-    .on('request', onRequest)
-    .on('framenavigated', onEnd)
-    .on('requestfailed', onEnd)
-    .on('download', onEnd)
-    .on('close', onEnd)
+  const onFailed = (request: Playwright.Request): void => {
+    if (request === navigation) onEnd()
+  }
+  const onNavigated = (frame: Playwright.Frame): void => {
+    if (frame === page.mainFrame()) onEnd()
+  }
+  const context = page.context()
+  context.on('request', onRequest).on('requestfailed', onFailed).on('page', onEnd)
+  page.on('framenavigated', onNavigated).on('download', onEnd).on('close', onEnd)
   try {
     await act()
     await pause(SETTLE_MS)
     if (navigation) await Promise.race([ended.promise, pause(ms)])
   } finally {
-    page.off('request', onRequest).off('framenavigated', onEnd).off('requestfailed', onEnd)
-    page.off('download', onEnd).off('close', onEnd)
+    context.off('request', onRequest).off('requestfailed', onFailed).off('page', onEnd)
+    page.off('framenavigated', onNavigated).off('download', onEnd).off('close', onEnd)
   }
-  await loaded(page, 'domcontentloaded', ms)
+  await loaded(context.pages().at(-1) ?? page, 'domcontentloaded', ms)
+}
+/** Whether a request is for the page of a window, and not for a frame in one. */
+function leadsOn(request: Playwright.Request, page: Playwright.Page): boolean {
+  if (!request.isNavigationRequest()) return false
+  try {
+    const frame = request.frame()
+    return frame === page.mainFrame() || frame.page() !== page
+  } catch {
+    // A window that is being opened has no frame yet.
+    return true
+  }
 }
 export async function loaded(page: Playwright.Page, state: 'load' | 'domcontentloaded', ms: number): Promise<void> {
   // A page that never stops loading can be worked with all the same.

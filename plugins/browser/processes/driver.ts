@@ -125,7 +125,7 @@ const runs: Readonly<Record<Op, Run>> = {
     const page = windows.require()
     let value: unknown
     await settled(page, ms, async () => {
-      value = await timed(page.evaluate(expression))
+      value = await timed(page.evaluate(expression).catch(ofPageLeft))
     })
     return { value: short(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined'), maxChars) }
   },
@@ -138,6 +138,12 @@ const runs: Readonly<Record<Op, Run>> = {
     const bytes = await page.screenshot({ type: 'jpeg', quality: 60, timeout: ms })
     return { value: bytes.toString('base64'), content }
   },
+}
+
+/** A script that opens another page has done what it is for. */
+function ofPageLeft(error: unknown): string {
+  if (messageOf(error).includes('Execution context was destroyed')) return 'the page was left'
+  throw error
 }
 
 /** Whether the scripts of the page still run. */
@@ -159,26 +165,30 @@ async function answerTo(stage: Stage, { id, op, args: given, timeoutMs }: Driver
   const until = performance.now() + timeoutMs
   let result: Answer | undefined
   let error: string | undefined
-  windows.accepts = OPENING.has(op)
+  if (op === 'navigate') windows.refuse()
+  if (OPENING.has(op)) windows.accept()
   try {
     result = await runs[op](stage, given, timeoutMs, (work) => within(work, timeoutMs))
   } catch (thrown) {
     error = messageOf(thrown)
   }
+  if (OPENING.has(op)) windows.accept()
   if (op === 'file') return { id, ...(result && { result }), ...(error !== undefined && { error }) }
-  await downloads.settle(Math.max(0, until - performance.now()))
+  // Whoever looks on takes nothing from the agent.
+  const looksOn = op === 'state'
+  if (!looksOn) await downloads.settle(Math.max(0, until - performance.now()))
   if (!(await isAlive(windows.current, hangMs))) return { id, fatal: true }
   const page = windows.current
   if (page && !isAllowed(page.url())) {
     error = `the page led to ${short(page.url(), 100)}, which is not shown`
     result = undefined
-    await page.goto('about:blank')
+    await page.goto('about:blank').catch(() => undefined /* it is gone */)
   }
   const place = {
     url: short(page?.url() ?? '', 2000),
     title: page ? short(await within(page.title(), hangMs).catch(() => '')) : '',
-    notes: windows.takeNotes(),
-    downloads: downloads.report(),
+    notes: looksOn ? [] : windows.takeNotes(),
+    downloads: looksOn ? [] : downloads.report(),
   }
   return { id, place, ...(result && { result }), ...(error !== undefined && { error }) }
 }

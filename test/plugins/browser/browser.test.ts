@@ -88,6 +88,10 @@ describe('the browser of an agent', () => {
       failed: true,
       text: expect.stringMatching(/Failed: .*no/),
     })
+    expect(await call('run_js', { expression: `location = '${site.url}/'; new Promise(() => {})` })).toMatchObject({
+      failed: false,
+      text: expect.stringContaining('Title: Tide tables'),
+    })
     expect(await call('click', { selector: '###' })).toMatchObject({ failed: true })
   })
 
@@ -168,6 +172,7 @@ describe('browsers', () => {
       (await test.request<Json>('GET', `/api/hands/instances/${made.instance_id}/browser`)).body
     expect(await state()).toEqual({ active: false })
     expect(await call('navigate', { url: site.url }, made.agent_id)).toMatchObject({ failed: false })
+    const before = (await sessions()).sessions
     expect(await state()).toEqual({
       active: true,
       url: `${site.url}/`,
@@ -175,6 +180,8 @@ describe('browsers', () => {
       content: expect.stringContaining('High water'),
       screenshot_base64: expect.stringMatching(/^\/9j/),
     })
+    // Whoever looks on does not keep it open.
+    expect((await sessions()).sessions).toEqual(before)
     expect((await test.metrics('svc_browsers')).get('svc_browsers')).toBe(1)
     // In the middle of a step.
     const step = call('wait', { selector: '#never', timeout_ms: 30_000 }, made.agent_id)
