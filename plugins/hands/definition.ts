@@ -219,8 +219,12 @@ export function requireDefinition(instance: { readonly definition: string; reado
 }
 const UNREADABLE = 'The definition of this instance cannot be used; deactivate it and activate it anew'
 
+/** Paths below `/api/hands`. */
+const API_NAMES: ReadonlySet<string> = new Set(['active', 'install', 'instances'])
+
 function checkWhole(found: Definition, problemAt: (key: string, reason: string) => DefinitionProblem): void {
-  const { settings, schedule, dashboard, requires, agent } = found
+  const { id, settings, schedule, dashboard, requires, agent } = found
+  if (API_NAMES.has(id)) throw problemAt('id', `"${id}" is a name of the API`)
   const twice = (keys: readonly string[]) => keys.find((key, at) => keys.indexOf(key) !== at)
   const setting = twice(settings.map(({ key }) => key))
   if (setting !== undefined) throw problemAt('settings', `has "${setting}" twice`)

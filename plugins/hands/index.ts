@@ -51,7 +51,11 @@ export default definePlugin({
     const runtime = (): Promise<Runtime> => (opened ??= open())
     const follow = (): Promise<void> => {
       const done = run(async () => (await runtime()).follow())
-      return (followed = done.catch((error: unknown) => log.error('installed hands are not as in the database', error)))
+      return (followed = done.catch((error: unknown) => {
+        // The next request tries again.
+        followed = undefined
+        log.error('installed hands are not as in the database', error)
+      }))
     }
     /** With what other daemons installed. */
     const current = async (): Promise<Runtime> => {

@@ -95,6 +95,28 @@ it('a run that fails says why: in the status, the log, the audit log, the hook a
   await end(made)
 })
 
+it('one that fails too often is not woken any more, says so, and goes on when it is resumed', async () => {
+  const made = await activate()
+  test.model.answer({ fails: new Error('the tide is out') })
+  // Its fifth slot in a row.
+  await test.restart(() =>
+    change(`UPDATE schedules_job SET failures = 4, next_run = ${Date.now() - 1000}, planned_at = 0
+      WHERE id = '${made.schedule_id}'`),
+  )
+  await eventually(async () =>
+    expect(await shown(made)).toMatchObject({
+      status: expect.stringMatching(/^Error: .*5.*the tide is out/s),
+      next_run: null,
+    }),
+  )
+  expect(await call('POST', `/api/hands/instances/${made.instance_id}/resume`)).toMatchObject({ status: 'resumed' })
+  expect((await shown(made)).next_run).toEqual(expect.any(String))
+  test.model.answer('fine')
+  await run(made)
+  expect((await shown(made)).status).toBe('Active')
+  await end(made)
+})
+
 it('after a restart those that were due run once each, at the same moment too, and a paused one does not', async () => {
   const made = [await activate(), await activate({ instance_name: 'two' }), await activate({ instance_name: 'rest' })]
   const [one, two, rest] = made
