@@ -3,26 +3,36 @@ import { isObject } from './object.ts'
 type Schema = Readonly<Record<string, unknown>>
 /** Deep enough for every schema that a person writes; ends a schema that refers to itself. */
 const MAX_DEPTH = 64
+/** One that refers to itself twice would take more with each level: the check ends after some tenths of a second. */
+const MAX_STEPS = 200_000
+
+interface Check {
+  readonly root: unknown
+  /** Long texts that are compared or followed count for more than one. */
+  steps: number
+}
+const CHARS_OF_A_STEP = 64
 
 /**
  * Tells why a value does not fit a JSON schema, and where; `undefined` when it fits. Unknown keywords are not checked.
  * It reads the schema and generates no code from it: schemas come from callers, and compiling validators must not be
- * given untrusted ones.
+ * given untrusted ones. A schema that takes more than 200,000 steps for the value is a fault.
  */
-export function firstFault(
-  value: unknown,
-  schema: unknown,
-  root: unknown = schema,
-  at = '',
-  depth = 0,
-): string | undefined {
+export function firstFault(value: unknown, schema: unknown): string | undefined {
+  const check: Check = { root: schema, steps: 0 }
+  const fault = faultOf(check, value, schema, '', 0)
+  return check.steps > MAX_STEPS ? `the schema takes more than ${MAX_STEPS} steps to check this value` : fault
+}
+
+function faultOf(check: Check, value: unknown, schema: unknown, at: string, depth: number): string | undefined {
+  // As if it fitted: what was found so far does not count any more.
+  if (++check.steps > MAX_STEPS) return undefined
   if (schema === false) return `${place(at)} must not be there`
   if (!isObject(schema) || depth > MAX_DEPTH) return undefined
-  if (typeof schema['$ref'] === 'string') return firstFault(value, follow(root, schema['$ref']), root, at, depth + 1)
-  const inner = (part: unknown, each: unknown, where: string): string | undefined =>
-    firstFault(part, each, root, where, depth + 1)
+  if (typeof schema['$ref'] === 'string') return faultOf(check, value, follow(check, schema['$ref']), at, depth + 1)
+  const inner: Inner = (part, each, where) => faultOf(check, part, each, where, depth + 1)
   return (
-    valueFault(value, schema, at) ??
+    valueFault(check, value, schema, at) ??
     combinationFault(value, schema, at, inner) ??
     bounds(value, schema, at) ??
     partsFault(value, schema, at, inner)
@@ -31,13 +41,13 @@ export function firstFault(
 
 type Inner = (part: unknown, schema: unknown, at: string) => string | undefined
 
-function valueFault(value: unknown, schema: Schema, at: string): string | undefined {
+function valueFault(check: Check, value: unknown, schema: Schema, at: string): string | undefined {
   const types = [schema['type']].flat().filter((type) => typeof type === 'string')
   if (types.length > 0 && !types.some((type) => isType(value, type)))
     return `${place(at)} must be ${types.join(' or ')}`
-  if (Array.isArray(schema['enum']) && !schema['enum'].some((each) => same(each, value)))
+  if (Array.isArray(schema['enum']) && !includes(check, schema['enum'], value))
     return `${place(at)} must be one of ${JSON.stringify(schema['enum'])}`
-  if ('const' in schema && !same(schema['const'], value))
+  if ('const' in schema && !includes(check, [schema['const']], value))
     return `${place(at)} must be ${JSON.stringify(schema['const'])}`
   return undefined
 }
@@ -46,14 +56,28 @@ function combinationFault(value: unknown, schema: Schema, at: string, inner: Inn
     const fault = inner(value, each, at)
     if (fault !== undefined) return fault
   }
-  for (const key of ['anyOf', 'oneOf']) {
-    const options = list(schema[key])
-    const faults = options.map((each) => inner(value, each, at))
-    const fitting = faults.filter((fault) => fault === undefined).length
-    if (options.length > 0 && fitting === 0) return faults[0]
-    if (key === 'oneOf' && fitting > 1) return `${place(at)} fits more than one of its alternatives`
+  return (
+    fittingFault(value, list(schema['anyOf']), at, inner, Infinity) ??
+    fittingFault(value, list(schema['oneOf']), at, inner, 1)
+  )
+}
+/** The fault of the first option when none fits; at most `most` of them may. */
+function fittingFault(
+  value: unknown,
+  options: readonly unknown[],
+  at: string,
+  inner: Inner,
+  most: number,
+): string | undefined {
+  let [first, fitting]: [string | undefined, number] = [undefined, 0]
+  for (const each of options) {
+    const fault = inner(value, each, at)
+    first ??= fault
+    if (fault !== undefined) continue
+    if (most === Infinity) return undefined
+    if (++fitting > most) return `${place(at)} fits more than one of its alternatives`
   }
-  return undefined
+  return fitting === 0 ? first : undefined
 }
 function partsFault(value: unknown, schema: Schema, at: string, inner: Inner): string | undefined {
   if (Array.isArray(value)) return items(value, schema, at, inner)
@@ -108,8 +132,9 @@ function isType(value: unknown, type: string): boolean {
       return typeof value === type
   }
 }
-function follow(root: unknown, reference: string): unknown {
-  let at: unknown = root
+function follow(check: Check, reference: string): unknown {
+  check.steps += reference.length / CHARS_OF_A_STEP
+  let at: unknown = check.root
   for (const step of reference.replace(/^#\/?/, '').split('/').filter(Boolean))
     at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined
   return at ?? true
@@ -117,8 +142,14 @@ function follow(root: unknown, reference: string): unknown {
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
+function includes(check: Check, options: readonly unknown[], value: unknown): boolean {
+  const toText = (each: unknown): string => {
+    const text = JSON.stringify(each) ?? ''
+    check.steps += text.length / CHARS_OF_A_STEP
+    return text
+  }
+  const text = toText(value)
+  return options.some((each) => toText(each) === text)
 }
 function place(at: string): string {
   return at === '' ? 'the value' : at

@@ -169,6 +169,15 @@ describe('an answer against its schema', () => {
       'a.a.a must be object',
     )
   })
+  it.each([
+    ['all of', { allOf: [{ $ref: '#' }, { $ref: '#' }] }],
+    ['one of', { oneOf: [{ $ref: '#' }, { $ref: '#' }] }],
+    ['any of, where none fits', { anyOf: [{ $ref: '#' }, { $ref: '#' }], properties: { a: false } }],
+    ['all of, by a long way', { allOf: [{ $ref: `#${'/'.repeat(100_000)}` }, { $ref: '#' }] }],
+    ['all of, beside a long list', { enum: ['x'.repeat(1_000_000), { a: 1 }], allOf: [{ $ref: '#' }, { $ref: '#' }] }],
+  ])('ends for a schema that refers to itself twice: %s', (_what, schema) => {
+    expect(firstFault({ a: 1 }, schema)).toMatch(/more than 200000 steps|fits more than one|must not be there/)
+  })
   it('is taken out of its fence, and must be JSON', async () => {
     expect(await checkAnswer('```json\n{"a":1}\n```', { type: 'json' })).toEqual({ text: '{"a":1}' })
     expect(await checkAnswer('"text"', { type: 'json' })).toHaveProperty('fault')
