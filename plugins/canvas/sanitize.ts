@@ -1,4 +1,5 @@
 import sanitizeHtml from 'sanitize-html'
+import { Refusal } from 'svc/sdk'
 
 /**
  * HTML of an agent without anything that runs, is sent, leads elsewhere or is loaded. The frame that shows it forbids
@@ -6,6 +7,7 @@ import sanitizeHtml from 'sanitize-html'
  * a name.
  */
 export function sanitizeCanvas(html: string): string {
+  checkSize(html)
   return sanitizeHtml(html, {
     allowedTags: [...TEXT_TAGS, ...DRAWING_TAGS],
     allowedAttributes: {
@@ -47,6 +49,17 @@ export function sanitizeCanvas(html: string): string {
   }).trim()
 }
 
+/** What it takes grows with the square of the tags that are open, and of the attributes of one. */
+function checkSize(html: string): void {
+  let tags = 0
+  for (const [tag] of html.matchAll(/<[^<>]*/g)) {
+    const attributes = tag.replaceAll(/"[^"]*"|'[^']*'/g, '').split(/[\s/]+/).length
+    if (attributes > MAX_ATTRIBUTES)
+      throw new Refusal('invalid_request', `html: a tag has more than ${MAX_ATTRIBUTES} attributes`)
+    if (++tags > MAX_TAGS) throw new Refusal('invalid_request', `html: has more than ${MAX_TAGS} tags`)
+  }
+}
+
 /** The text of a canvas, for those who can show nothing else. */
 export function canvasText(html: string): string {
   const blocks = html.replaceAll(/<\/?(?:p|div|h\d|li|tr|section|article|table|ul|ol|br|pre)\b[^>]*>/gi, '\n')
@@ -63,6 +76,9 @@ export function canvasText(html: string): string {
 
 const CHARACTERS: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&' }
 const MAX_NESTING = 100
+/** Opening and closing ones. */
+const MAX_TAGS = 10_000
+const MAX_ATTRIBUTES = 100
 const PICTURE = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=\s]+$/i
 
 const TEXT_TAGS = (
@@ -104,16 +120,21 @@ function harmless(attribs: Record<string, string>): Record<string, string> {
 
 /** Whether a style loads nothing, and is nothing but a style. Pictures may be part of it, and parts of the drawing. */
 function isHarmlessStyle(css: string): boolean {
-  const plain = unescapeCss(css)
+  // What looks like a comment may be in a string, where it hides nothing from a browser.
+  const unescaped = unescapeCss(css)
+  return [unescaped, unescaped.replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/g, '')].every(loadsNothing)
+}
+function loadsNothing(css: string): boolean {
+  const plain = css
     .replaceAll(/url\(\s*(["']?)data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=\s]+\1\s*\)/gi, '')
     .replaceAll(/url\(\s*(["']?)#[\w-]+\1\s*\)/gi, '')
   return !/url\s*\(|@import|@namespace|@font-face|image-set|(?:image|src|expression|element)\s*\(|</i.test(plain)
 }
-/** Without comments, and with escapes as what they stand for. */
+/** With escapes as what they stand for. */
 function unescapeCss(css: string): string {
-  return css
-    .replaceAll(/\\(?:([0-9a-f]{1,6})\s?|([^\n]))/gi, (_, hex: string | undefined, character: string | undefined) =>
+  return css.replaceAll(
+    /\\(?:([0-9a-f]{1,6})\s?|([^\n]))/gi,
+    (_, hex: string | undefined, character: string | undefined) =>
       hex === undefined ? (character ?? '') : String.fromCodePoint(Math.min(parseInt(hex, 16), 0x10ffff)),
-    )
-    .replaceAll(/\/\*[\s\S]*?(?:\*\/|$)/g, '')
+  )
 }

@@ -35,6 +35,14 @@ describe('what is left of HTML', () => {
     )
     expect(sanitizeCanvas(clean)).toBe(clean)
   })
+  it.each([
+    ['tags', '<b>'.repeat(170_000), 'has more than 10000 tags'],
+    ['signs that open no tag', '<'.repeat(500_000), 'has more than 10000 tags'],
+    ['attributes', `<b ${'a=1 '.repeat(60_000)}>`, 'a tag has more than 100 attributes'],
+    ['attributes without blanks', `<b${'/a'.repeat(60_000)}>`, 'a tag has more than 100 attributes'],
+  ])('is nothing where there are too many %s', (_what, html, error) => {
+    expect(() => sanitizeCanvas(html)).toThrow(error)
+  })
   it('is everything that is text, style, drawing and picture', () => {
     const kept = [
       '<h1 class="a" style="color:red;background:url(data:image/png;base64,AAAA)">T</h1>',
