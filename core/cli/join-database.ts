@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { configDigests } from '../config/digests.ts'
 import { setConfigValue } from '../config/set.ts'
 import { CoreSchema } from '../config/schema.ts'
 import { createLog } from '../log/log.ts'
@@ -10,6 +11,7 @@ import type { Database, PluginDatabase } from '../storage/database.ts'
 import { lockHome, HomeInUse } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
 import { checkSharedKey, VaultKeyRefused } from '../storage/vault-file.ts'
+import { deriveKey } from '../storage/vault-key.ts'
 import type { VaultKeySource } from '../storage/vault-key-source.ts'
 import { exits, Failure } from './failure.ts'
 import type { HomeLocation } from './home-location.ts'
@@ -24,8 +26,10 @@ export interface JoinRequest {
   /** A file with the key of the vault. Absent: `SVC_VAULT_KEY`, else that of the home, else it is read. */
   readonly keyFile: string | undefined
   /** Asked before anything is written, with the database that is joined: throws a `Failure` for what is wrong. */
-  readonly check: (sql: PluginDatabase) => Promise<void>
+  readonly check: (sql: PluginDatabase, digests: DigestConfig) => Promise<void>
 }
+/** Digests of a part of a configuration, by dotted key, as the daemons with the key that was given make them. */
+export type DigestConfig = (purpose: string, config: unknown) => Promise<ReadonlyMap<string, string>>
 export interface Joined {
   /** Keys and files that were written. */
   readonly written: readonly string[]
@@ -143,7 +147,10 @@ async function check(url: string, source: VaultKeySource, alsoCheck: JoinRequest
     await using database = await openDatabase({ url, password: readVariable('PGPASSWORD'), log })
     await checkRights(database)
     await checkSharedKey(database, source)
-    await alsoCheck(database.sql)
+    await alsoCheck(database.sql, async (purpose, config) => {
+      const secret = await deriveKey(source, purpose)
+      return secret === undefined ? new Map() : configDigests(config, secret)
+    })
   } catch (error) {
     if (error instanceof VaultKeyRefused) {
       const isOfHome = source.given === undefined && source.isNamed !== true

@@ -26,6 +26,8 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, broadcast: Broadcast, spending: Spending },
   provides: { budgets: Budgets },
   migrations,
+  /** `[budget]` with its defaults. */
+  offline: { section: async ({ config }) => v.parse(BudgetSection, config['budget'] ?? {}) },
   setup({ config: { budget, ...works }, db, hooks, jobs, log, metrics, own, routes, run, services }) {
     const { agents, audit, broadcast, spending } = services
     const store = new BudgetStore(db)

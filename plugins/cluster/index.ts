@@ -24,6 +24,7 @@ export default definePlugin({
   provides: { cluster: Cluster },
   hooks: [MemberEnded, DrainingChanged, OwnedCounted, MemberProblemsListed],
   migrations,
+  offline: { join: async (deps, options) => (await import('./check-join.ts')).checkJoin(deps, options) },
   pages: [{ path: 'cluster', title: 'Cluster', file: 'pages/cluster.html', assets: ['cluster.js', 'cluster.css'] }],
   async setup(ctx) {
     const { config, db, hooks, log, own, routes, run, services } = ctx

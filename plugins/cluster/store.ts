@@ -68,6 +68,12 @@ export class MemberStore {
     return v.parse(v.array(MemberRow), await this.#db.all`SELECT * FROM cluster_member ORDER BY started_at, id`)
   }
 
+  /** Whether daemons of this version, or of one before that has all its tables, have been on the database. */
+  async isThere(): Promise<boolean> {
+    const found = await this.#db.one<{ readonly found: unknown }>`SELECT to_regclass('cluster_agreement') AS found`
+    return found?.found != null
+  }
+
   /** Replaces the digests of a member, and drops those of members that are gone. */
   async setDigests(member: string, sections: object, keys: object, told: readonly Statement[]): Promise<void> {
     await this.#db.batch([

@@ -17,6 +17,7 @@ export default definePlugin({
   requires: { audit: Audit, broadcast: Broadcast, cluster: Cluster, daemon: Daemon, server: DatabaseServer },
   provides: { queue: Queue },
   migrations,
+  offline: { agreement: async (deps) => (await import('./agreement.ts')).agreementOf(deps) },
   async setup({ config, db, hooks, jobs, leaving, log, metrics, own, routes, run, services, tools }) {
     const { audit, broadcast, cluster, daemon, server } = services
     const [{ DatabaseQueue }, { openDriver }] = await Promise.all([import('./service.ts'), import('./open-driver.ts')])

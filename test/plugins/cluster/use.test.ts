@@ -85,6 +85,35 @@ it('a daemon without a plugin that another has loaded is named, and is sent no r
   expect((await (await start(other, 'alike', ['kv'])).json('GET', '/api/ready')).status).toBe(200)
 })
 
+it('svc cluster join refuses another queue, and names disabled plugins and budgets that differ', async () => {
+  const url = await database()
+  const first = await startHost({
+    plugins: ['audit', 'cluster', 'system', 'queue', 'usage', 'budgets'],
+    config: { database_url: url, budget: { max_daily_usd: 5 }, plugins: { cluster: { name: 'first' } } },
+  })
+  onTestFinished(() => first[Symbol.asyncDispose]())
+  await first.app.greeted()
+  await using folder = await temporaryFolder()
+  const home = join(folder.path, 'home')
+  await mkdir(home)
+  const configure = (text: string) => writeFile(join(home, 'config.toml'), text)
+  const join_ = () => runHere(['cluster', 'join', url, '--home', home], { SVC_VAULT_KEY: SHARED_VAULT_KEY })
+  await configure('[plugins.queue]\ndriver = "embedded"\n')
+  const refused = await join_()
+  expect([refused.code, refused.stderr]).toEqual([
+    5,
+    expect.stringContaining('plugins.queue.driver is "embedded" in this home and "pg-boss" in first'),
+  ])
+  await configure('[budget]\nmax_daily_usd = 6\n[plugins]\ndisabled = ["queue"]\n')
+  const joined = await join_()
+  expect([joined.code, joined.stdout]).toEqual([
+    0,
+    expect.stringContaining('Not as in the others: plugin "queue" is disabled in this home, and not in first.'),
+  ])
+  expect(joined.stdout).toContain('budget.max_daily_usd is another one in first')
+  expect(joined.stdout.match(/Not as in the others/g)).toHaveLength(2)
+})
+
 it('svc cluster join writes what a second daemon needs, once it is right', async () => {
   const made = await createTestDatabase()
   onTestFinished(() => made[Symbol.asyncDispose]())
