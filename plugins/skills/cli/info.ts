@@ -68,7 +68,7 @@ export default defineCommand({
         ...skill.tools.map(({ name, description }) => ['tool', `${name}: ${description}`] as const),
       ]),
     )
-    if (skill.text !== '') print(`\n${skill.text}`)
+    if (skill.text !== '') print(`\n${escapeControls(skill.text, true)}`)
     return exits.ok
   },
 })

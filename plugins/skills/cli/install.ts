@@ -7,6 +7,7 @@ import {
   confirm,
   connect,
   defineCommand,
+  escapeControls,
   exits,
   Failure,
   note,
@@ -70,7 +71,7 @@ export default defineCommand({
     // The hash makes sure that what is installed is what was shown.
     const answer = await install(connection, { ...body, sha256: found.sha256, accept: found.permissions })
     if (args.json) printJson(answer)
-    else print(`skill "${answer.skill}" ${answer.version} ${answer.status}`)
+    else print(escapeControls(`skill "${answer.skill}" ${answer.version} ${answer.status}`))
     return exits.ok
   },
 })

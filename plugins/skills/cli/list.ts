@@ -1,4 +1,4 @@
-import { callDaemon, clientArgs, connect, defineCommand, exits, note, print, printJson } from 'svc/cli'
+import { callDaemon, clientArgs, connect, defineCommand, escapeControls, exits, note, print, printJson } from 'svc/cli'
 import { renderSkills, SkillList } from './client.ts'
 
 export default defineCommand({
@@ -10,7 +10,8 @@ export default defineCommand({
     if (args.json) printJson(answer)
     else {
       print(answer.skills.length === 0 ? 'There are no skills.' : renderSkills(answer.skills))
-      for (const { path, error } of answer.problems) note(`${path} is not used: ${error}`)
+      for (const { path, error } of answer.problems)
+        note(`svc: warning: not usable: ${escapeControls(`${path}: ${error}`)}`)
     }
     return exits.ok
   },

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import { callDaemon, clientArgs, connect, defineCommand, escapeControls, exits, print, printJson } from 'svc/cli'
 
 const Answer = v.looseObject({
   passed: v.number(),
@@ -20,7 +20,7 @@ export default defineCommand({
     if (args.json) printJson(answer)
     else {
       for (const { name, passed, message } of answer.results)
-        print(passed ? `ok ${name}` : `failed ${name}: ${message}`)
+        print(escapeControls(passed ? `ok ${name}` : `failed ${name}: ${message}`, true))
       print(`${answer.passed} passed, ${answer.failed} failed`)
     }
     return answer.failed === 0 ? exits.ok : exits.failed

@@ -54,6 +54,34 @@ it('makes, lists, finds, shows, tests, installs and removes skills', async () =>
   expect((await svc('list', '--json')).stdout).not.toContain('moons')
 })
 
+it('prints nothing of a skill that a terminal would obey', async () => {
+  const source = join(home, 'loud')
+  await mkdir(source)
+  const toml =
+    '[skill]\nname = "loud"\nversion = "1\\u001b[2J"\n[runtime]\ntype = "wasm"\nentry = "a.wasm"\n' +
+    '[[tools.provided]]\nname = "go"\ndescription = "Goes"\n'
+  const cases = '[{ "text": "\\u001b[3J" }]'
+  const files = {
+    'SKILL.md': skillText('loud', 'Is loud.', 'Look: \u001b[2J'),
+    'skill.toml': toml,
+    'a.wasm': '',
+    'skill.test.json': cases,
+  }
+  for (const [name, text] of Object.entries(files)) await writeFile(join(source, name), text)
+  await mkdir(join(home, 'skills', 'odd\u001b[2J'), { recursive: true })
+  const answers = [
+    await svc('install', source, '--yes'),
+    await svc('list'),
+    await svc('info', 'loud'),
+    await svc('test', 'loud'),
+  ]
+  expect(answers[0]?.stdout).toMatch(/^skill "loud" 1.*\[2J installed\n$/)
+  expect(answers[1]?.stderr).toMatch(/^svc: warning: not usable: .*odd.*SKILL\.md: is missing/)
+  expect(answers[3]?.stdout).toContain('failed 1: text')
+  expect(answers.filter(({ stdout, stderr }) => `${stdout}${stderr}`.includes('\u001b'))).toEqual([])
+  await rm(join(home, 'skills', 'odd\u001b[2J'), { recursive: true })
+})
+
 it('finds, shows and installs skills of the hub and of the marketplace', async () => {
   const files = { 'SKILL.md': skillText('gif', 'Finds GIFs.', 'Use `WebSearch`.') }
   hub.skills.push({ slug: 'gif', owner: 'ada', summary: 'Finds GIFs', files })
