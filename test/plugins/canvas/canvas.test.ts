@@ -110,3 +110,11 @@ it('is made once, and of a session the newest are kept', async () => {
   expect((await read(second)).status).toBe(200)
   expect((await read(third)).status).toBe(200)
 })
+
+it('goes with its session', async () => {
+  const { body } = await test.request<Json>('GET', `/api/agents/${agent}/session`)
+  const id = await present('<p>1</p>', { sessionId: body.session_id })
+  expect((await read(id)).status).toBe(200)
+  expect((await test.request('DELETE', `/api/agents/${agent}/history`)).status).toBeLessThan(300)
+  expect((await read(id)).status).toBe(404)
+})
