@@ -69,8 +69,18 @@ export async function choosePlace(
       `No provider with a key makes ${kind}: GET /api/media/providers lists those that can`,
     )
   const choice = requested === undefined ? usual : chosenBy(requested, usual, inference)
-  return { agent, model: await media.resolve(kind, choice), offer: media.offer(choice.provider) ?? {} }
+  const model = await media.resolve(kind, choice)
+  // What an agent names has to count in its budget.
+  if (requested !== undefined && !isPriced(config.prices, model))
+    throw new Refusal(
+      'invalid_request',
+      `model: the price of ${model.provider}/${model.model} is unknown: leave model out, or name one with a price ` +
+        '(plugins.media.prices)',
+    )
+  return { agent, model, offer: media.offer(choice.provider) ?? {} }
 }
+const isPriced = (own: MediaDeps['config']['prices'], { provider, model, price }: ResolvedModel): boolean =>
+  price !== undefined || priceOf(own, provider, model) !== undefined
 
 /** A model of the usual provider, or `provider/model` of another one that has its key. */
 function chosenBy(requested: string, { provider }: MediaChoice, inference: Inference): MediaChoice {

@@ -75,9 +75,9 @@ describe('pictures', () => {
     [{ prompt: 'x', count: 5 }, 'at most 4 pictures'],
     [{ prompt: '' }, 'prompt'],
     [{ prompt: 'x', size: 'as large as it gets' }, 'size'],
-    [{ prompt: 'x', model: 'nobody/knows' }, 'gpt-image'],
+    [{ prompt: 'x', model: 'nobody/knows' }, 'the price of openai/nobody/knows is unknown'],
+    [{ prompt: 'x', model: 'GPT-IMAGE-2' }, 'the price of openai/GPT-IMAGE-2 is unknown'],
   ])('%j is refused before anything is paid', async (args, why) => {
-    if (why === 'gpt-image') return
     const before = fake.requests.length
     expect(await callTool(test, agent, 'image_generate', args)).toMatchObject({
       failed: true,
