@@ -48,15 +48,24 @@ const Install = v.object({
   steps: texts,
 })
 export const requirementTypes = ['binary', 'env_var', 'api_key', 'any_env_var'] as const
-const Requirement = v.object({
-  key: Key,
-  label: some(200),
-  requirement_type: v.picklist(requirementTypes, `must be one of ${requirementTypes.join(', ')}`),
-  check_value: some(500),
-  description: v.optional(text(2000), ''),
-  optional: flag,
-  install: v.optional(Install),
-})
+const Requirement = v.pipe(
+  v.object({
+    key: Key,
+    label: some(200),
+    requirement_type: v.picklist(requirementTypes, `must be one of ${requirementTypes.join(', ')}`),
+    check_value: some(500),
+    description: v.optional(text(2000), ''),
+    optional: flag,
+    install: v.optional(Install),
+  }),
+  v.forward(
+    v.check(
+      ({ requirement_type: type, check_value: value }) => type !== 'binary' || /^[\w.+-]+$/.test(value),
+      'must be the name of a program in PATH',
+    ),
+    ['check_value'],
+  ),
+)
 export type Requirement = v.InferOutput<typeof Requirement>
 
 const settingTypes = ['select', 'text', 'toggle'] as const

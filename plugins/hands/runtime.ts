@@ -102,7 +102,7 @@ export class Runtime {
       present,
       hooks,
     })
-    this.toolCalls = new HandToolCalls(this.instances, this.views)
+    this.toolCalls = new HandToolCalls(this.instances, this.views, services.family)
   }
 
   async install(body: v.InferOutput<typeof InstallHand>) {

@@ -1,5 +1,6 @@
 import { idempotencyKey } from 'svc/sdk'
 import type { Recovery, ToolCallContext } from 'svc/sdk'
+import type { Family } from '../agents/contract.ts'
 import type { Instances } from './instances.ts'
 import type { Values } from './schema.ts'
 import type { HandViews } from './views.ts'
@@ -8,9 +9,11 @@ import type { HandViews } from './views.ts'
 export class HandToolCalls {
   readonly #instances: Instances
   readonly #views: HandViews
-  constructor(instances: Instances, views: HandViews) {
+  readonly #family: Pick<Family, 'isDescendant'>
+  constructor(instances: Instances, views: HandViews, family: Pick<Family, 'isDescendant'>) {
     this.#instances = instances
     this.#views = views
+    this.#family = family
   }
 
   async list(): Promise<string> {
@@ -32,17 +35,25 @@ export class HandToolCalls {
       })),
     })
   }
-  async status(handId: string): Promise<string> {
-    const [{ instances }, { requirements, name }] = await Promise.all([
+  /** Settings and figures of its own hands, and of those that it activated; of others, how they do. */
+  async status(handId: string, { agentId: asker }: ToolCallContext): Promise<string> {
+    const [{ instances: all }, { requirements, name }] = await Promise.all([
       this.#views.instances(handId),
       this.#views.detail(handId),
     ])
-    const figures = await Promise.all(instances.map(({ instance_id: id }) => this.#views.stats(id)))
+    const instances = await Promise.all(
+      all.map(async (instance) => {
+        const { config, ...state } = instance
+        const { agent_id: id, instance_id } = instance
+        if (id !== asker && !(await this.#family.isDescendant(asker, id))) return state
+        return { ...state, config, metrics: (await this.#views.stats(instance_id)).metrics }
+      }),
+    )
     return JSON.stringify({
       hand_id: handId,
       name,
       lacks: requirements.filter(({ satisfied }) => !satisfied).map(({ label }) => label),
-      instances: instances.map((instance, at) => ({ ...instance, metrics: figures[at]?.metrics })),
+      instances,
     })
   }
   async activate(

@@ -24,7 +24,7 @@ export function handTools(open: () => Promise<Runtime>): readonly AnyTool[] {
     labels,
     description: 'How the instances of a hand do: state, last and next run, figures of the dashboard. Answers JSON.',
     input: v.object({ hand_id }),
-    run: async (input) => (await calls()).status(input.hand_id),
+    run: async (input, call) => (await calls()).status(input.hand_id, call),
   })
   const activate = defineTool({
     name: 'hand_activate',

@@ -1,3 +1,4 @@
+import { omitUndefined } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { KeyValue } from '../kv/contract.ts'
@@ -63,6 +64,7 @@ export class HandViews {
         provider: agent.provider,
         model: agent.model,
         system_prompt: agent.system_prompt,
+        ...omitUndefined({ base_url: agent.base_url, api_key_env: agent.api_key_env }),
       },
       dashboard: dashboard.metrics.map((metric) => ({ ...metric })),
       settings: await this.settings(hand.definition),

@@ -126,7 +126,9 @@ export class HandInstaller {
         details: { warnings: found.map((each) => ({ ...each })) },
       })
     const programs = { severity: 'warning' as const, message: `its agent may run: ${shell.join(', ')}` }
-    return [...found, ...(shell.length === 0 ? [] : [programs])]
+    const { base_url: address } = definition.agent
+    const elsewhere = { severity: 'warning' as const, message: `its conversations go to ${address}` }
+    return [...found, ...(shell.length === 0 ? [] : [programs]), ...(address === undefined ? [] : [elsewhere])]
   }
 }
 

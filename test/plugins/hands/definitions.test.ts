@@ -128,6 +128,11 @@ describe('a definition that cannot be used', () => {
     ['a default', /HAND.toml:11: settings.0.default: of "harbour" is none of its options/, swap('"hamburg"', '"kiel"')],
     ['another name', /HAND.toml: id: "other" is not the name of its folder/, swap('"bad"', '"other"')],
     ['an interval', /HAND.toml:28: agent.heartbeat_interval_secs: must be 60 at least/, swap('= 600', '= 5')],
+    [
+      'a path for a program',
+      /requires.\d+.check_value: must be the name of a program/,
+      `${definition('bad')}[[requires]]\nkey = "x"\nlabel = "X"\nrequirement_type = "binary"\ncheck_value = "../../etc/hostname"\n`,
+    ],
     ['a format', /dashboard.metrics.1.format: must be one of/, definition('bad', 'format = "colour"')],
     ['a name of the API', /HAND.toml:2: id: "active" is a name of the API/, swap('"bad"', '"active"')],
     ['roles', /agents: a hand is one agent here/, swap('[agent]', '[agents.lead]')],
@@ -159,6 +164,15 @@ describe('a definition that cannot be used', () => {
 describe('installing', () => {
   const install = (body: unknown) => test.request<Json>('POST', '/api/hands/install', body)
 
+  it('says where the conversations of a hand go', async () => {
+    const toml = definition('tides').replace('[agent]\n', '[agent]\nbase_url = "https://models.example.org/v1"\n')
+    expect((await install({ toml_content: toml })).body.warnings).toContainEqual({
+      severity: 'warning',
+      message: 'its conversations go to https://models.example.org/v1',
+    })
+    expect(await get('/api/hands/tides')).toMatchObject({ agent: { base_url: 'https://models.example.org/v1' } })
+    await test.request('DELETE', '/api/hands/tides')
+  })
   it('takes the text of a definition, a folder, or one that comes with svc; an edit counts at once', async () => {
     const text = await install({ toml_content: definition('tides'), skill_content: 'Ebb comes after flood.' })
     expect(text).toMatchObject({ status: 201, body: { id: 'tides', category: 'other' } })

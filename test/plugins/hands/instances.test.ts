@@ -201,8 +201,12 @@ it('agents list, activate and remove hands of their own, with no right that they
   const list = await callToolJson(test, poor, 'hand_list')
   expect(list.instances).toMatchObject([{ instance_id: made.instance_id }])
   expect(list.hands.map(({ id }: Json) => id)).toContain('researcher')
-  expect(await callToolJson(test, poor, 'hand_status', { hand_id: 'tides' })).toMatchObject({
-    instances: [{ status: 'Active', metrics: { Height: { value: null } } }],
+  const [seenByOthers] = (await callToolJson(test, poor, 'hand_status', { hand_id: 'tides' })).instances
+  expect(seenByOthers).toMatchObject({ status: 'Active' })
+  expect(seenByOthers).not.toHaveProperty('config')
+  expect(seenByOthers).not.toHaveProperty('metrics')
+  expect(await callToolJson(test, rich, 'hand_status', { hand_id: 'tides' })).toMatchObject({
+    instances: [{ status: 'Active', config: { loud: true }, metrics: { Height: { value: null } } }],
   })
   expect(await callTool(test, poor, 'hand_deactivate', { instance_id: made.instance_id })).toMatchObject({
     failed: true,
