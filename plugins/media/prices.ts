@@ -26,8 +26,8 @@ export interface MediaCost {
 
 /**
  * Prices by `provider/model`. What is written costs as pictures, and what is read as text or, in transcriptions, as
- * sound: vendors do not always tell them apart, and no other kind is sent. Held to `@pydantic/genai-prices` by a test, but for speech.
- * Source of speech: https://platform.openai.com/docs/pricing, read 2026-11-23
+ * sound: vendors do not always tell them apart, and no other kind is sent. Held to
+ * `@pydantic/genai-prices` by a test, but for speech, which it does not have: `plugins.media.prices` corrects it.
  */
 export const prices: Readonly<Record<string, MediaPrice>> = {
   'openai/gpt-image-2': { input: 5, output: 30 },

@@ -70,7 +70,9 @@ export class Dispatcher {
     while (!signal.aborted) {
       const head = await store.head(target.id)
       const now = this.#iso()
-      if (!head || head.due_at > now || (head.lease_until !== null && head.lease_until > now)) return
+      if (!head || (head.lease_until !== null && head.lease_until > now)) return
+      // The first attempt waits for no clock: that of the daemon which noticed the event may be ahead.
+      if (head.attempts > 0 && head.due_at > now) return
       if (head.attempts >= settings.max_attempts) {
         const error = head.error ?? 'the attempts were not ended'
         await this.#settle(target, head, { status: head.status, error, retryAfterMs: undefined })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { migrations } from '../../../plugins/webhooks/migrations.ts'
 import { AnswerStore } from '../../../plugins/webhooks/inbound/answers/store.ts'
+import { Dispatcher } from '../../../plugins/webhooks/dispatcher.ts'
 import { InboundStore } from '../../../plugins/webhooks/inbound/store.ts'
 import type { Target } from '../../../plugins/webhooks/schema.ts'
 import { WebhookStore } from '../../../plugins/webhooks/store.ts'
@@ -60,6 +61,33 @@ describe.each(engines)('the outbox on %s', (engine) => {
     expect((await store.enabled()).map(({ id }) => id)).toEqual(['v'])
     expect((await store.list('outbound')).map(({ id }) => id)).toEqual(['v'])
     expect(await sql.all`SELECT id FROM webhooks_target`).toHaveLength(3)
+  })
+
+  it('has a first attempt that waits for no clock: it was added by a daemon whose clock is ahead', async () => {
+    const { store } = await start(engine)
+    await store.commit([store.insert(target('t')), store.enqueue(event(1), at(240))])
+    const work: Promise<void>[] = []
+    const sent: string[] = []
+    const dispatcher = new Dispatcher({
+      store,
+      fetch: async (url) => {
+        sent.push(String(url))
+        throw new Error('nobody answers')
+      },
+      secret: async () => undefined,
+      settings: { max_attempts: 3, back_off_min_ms: 1000, back_off_max_ms: 1000, timeout_ms: 1000, max_concurrent: 1 },
+      log: recorder().log,
+      deliveries: { add() {} },
+      signal: new AbortController().signal,
+      run: (serve) => void work.push(serve()),
+      now: () => Date.parse(at(0)),
+    })
+    for (const times of [1, 1]) {
+      await dispatcher.dispatch()
+      await Promise.all(work.splice(0))
+      // The second one is due a second later.
+      expect(sent).toHaveLength(times)
+    }
   })
 
   it('lets one claim a delivery, and another when the lease has ended', async () => {
