@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, messageOf, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import { DEFINITION_FILE, DefinitionProblem, MAX_DEFINITION_BYTES, readDefinition, SKILL_FILE } from './definition.ts'
 import type { Definition } from './definition.ts'
 
@@ -77,7 +77,8 @@ export class HandCatalog {
         details: { path: broken.path, line: broken.problem.line ?? null, key: broken.problem.key ?? null },
       })
     const ids = hands.map((hand) => hand.id)
-    throw new Refusal('not_found', `There is no hand "${id}"${suggest(findNearest(id, ids))}`)
+    const nearest = suggest(findNearest(id, ids)) || `; ${commandLine('hand list')} names them`
+    throw new Refusal('not_found', `There is no hand "${id}"${nearest}`)
   }
   /** One that comes with svc, also where one of the home replaces it. */
   async bundled(id: string): Promise<Content | undefined> {

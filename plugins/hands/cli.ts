@@ -14,6 +14,7 @@ export default defineCli({
         activate: { summary: 'Let a hand work', load: () => import('./cli/activate.ts') },
         pause: { summary: 'Let an instance rest', load: () => import('./cli/pause.ts') },
         resume: { summary: 'Let a paused instance go on', load: () => import('./cli/resume.ts') },
+        run: { summary: 'Wake an instance now', load: () => import('./cli/run.ts') },
         stop: { summary: 'Remove an instance with its agent', load: () => import('./cli/stop.ts') },
         stats: { summary: 'Show what an instance has recorded', load: () => import('./cli/stats.ts') },
         settings: { summary: 'Show or change settings', load: () => import('./cli/settings.ts') },

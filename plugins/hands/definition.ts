@@ -261,13 +261,23 @@ function checkWhole(found: Definition, problemAt: (key: string, reason: string) 
 /** The table of a list is found by its number, which the line of a key alone does not tell. */
 function lineOf(toml: string, key: string): number | undefined {
   const [, list, at = '0', ...rest] = /^(requires|settings|dashboard\.metrics)\.(\d+)\.?(.*)$/.exec(key) ?? []
-  if (list === undefined) return lineOfKey(toml, key) ?? 1
+  if (list === undefined) return lineOfTop(toml, key) ?? 1
   const lines = toml.split('\n')
   const starts = lines.flatMap((line, index) => (line.trim().replaceAll(' ', '') === `[[${list}]]` ? [index] : []))
   const start = starts[Number(at)]
   if (start === undefined) return lineOfKey(toml, list) ?? 1
   const within = rest[0] ? lineOfKey(lines.slice(start + 1, starts[Number(at) + 1]).join('\n'), rest[0]) : undefined
   return within === undefined ? start + 1 : start + 1 + within
+}
+
+/** A key without a table stands before the first of them, or names one. */
+function lineOfTop(toml: string, key: string): number | undefined {
+  if (key.includes('.')) return lineOfKey(toml, key)
+  const lines = toml.split('\n')
+  const table = lines.findIndex((line) => /^\s*\[/.test(line))
+  const named = lines.findIndex((line) => new RegExp(`^\\s*\\[\\[?\\s*${RegExp.escape(key)}\\b`).test(line))
+  const top = lineOfKey(lines.slice(0, table < 0 ? undefined : table).join('\n'), key)
+  return top ?? (named < 0 ? undefined : named + 1)
 }
 
 function parseText(toml: string): object {

@@ -307,7 +307,7 @@ export class Instances {
     if (!others.some((other) => other.name === name)) return
     throw new Refusal(
       'invalid_request',
-      `The hand "${handId}" is active as "${name}" already; give another instance_name`,
+      `The hand "${handId}" is active as "${name}" already; give another instance_name, or --name`,
     )
   }
   /** Why the batch failed, where it is one of the limits, or another daemon was faster. */

@@ -101,6 +101,7 @@ export class Runtime {
       secrets: this.#secrets,
       present,
       hooks,
+      intervalSecs: settings.interval_secs,
     })
     this.toolCalls = new HandToolCalls(this.instances, this.views, services.family)
   }

@@ -52,6 +52,10 @@ export const HandDetail = v.looseObject({
   ...Row.entries,
   server_platform: text,
   agent: v.looseObject({ name: text, provider: text, model: text }),
+  wakes: v.pipe(
+    v.looseObject({ every_secs: v.optional(count), cron: v.optional(text), tz: v.optional(text) }),
+    v.description('When an instance works, unless a setting says otherwise.'),
+  ),
   dashboard: v.array(v.object({ label: text, memory_key: text, format: text })),
   settings,
   ignored_keys: v.pipe(v.array(text), v.description('Keys of its file that have no effect.')),

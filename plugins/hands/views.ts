@@ -11,7 +11,7 @@ import { isMet, platform } from './requirements.ts'
 import type { Present, RequirementState } from './requirements.ts'
 import type { Instance } from './store.ts'
 import type { InstanceSecrets } from './secrets.ts'
-import { isSecret, withDefaults } from './settings.ts'
+import { isSecret, wakeupOf, withDefaults } from './settings.ts'
 
 const MAX_TEXT = 500
 const MAX_CONTENT = 2000
@@ -23,6 +23,8 @@ export interface ViewsDeps {
   readonly present: () => Promise<Present>
   readonly agents: Pick<Agents, 'find'>
   readonly kv: Pick<KeyValue, 'find'>
+  /** Of a hand that names no time. */
+  readonly intervalSecs: number
   readonly hooks: Pick<Hooks, 'apply'>
 }
 
@@ -66,6 +68,7 @@ export class HandViews {
         system_prompt: agent.system_prompt,
         ...omitUndefined({ base_url: agent.base_url, api_key_env: agent.api_key_env }),
       },
+      wakes: wakeupOf(hand.definition, {}, this.#deps.intervalSecs),
       dashboard: dashboard.metrics.map((metric) => ({ ...metric })),
       settings: await this.settings(hand.definition),
       metadata: { ...metadata },

@@ -83,6 +83,8 @@ describe('a plugin that is unloaded', () => {
     host = await startHost({
       config: { plugins: { paths: [playground('hello'), playground('parrot.ts')], isolated: ['separate'] } },
     })
+    // Skills are read once the daemon listens, and their tools are registered then.
+    expect((await host.json('GET', '/api/skills')).status).toBe(200)
     const http = createServer(({ url }, response) => void (url === '/never' || response.end('x'.repeat(100_000))))
     await once(http.listen(0, '127.0.0.1'), 'listening')
     server = new WebSocketServer({ server: http })

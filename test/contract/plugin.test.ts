@@ -16,6 +16,8 @@ describe('the contract of plugins', () => {
   let host: TestHost
   beforeAll(async () => {
     host = await startHost({ config: { pairing: { enabled: true } } })
+    // Skills are read once the daemon listens, and their tools are registered then.
+    expect((await host.json('GET', '/api/skills')).status).toBe(200)
   })
   afterAll(async () => {
     await host[Symbol.asyncDispose]()

@@ -31,6 +31,7 @@ export const Instance = v.looseObject({
   status: text,
   agent_id: text,
   agent_name: text,
+  schedule_id: text,
   next_run: v.nullable(text),
 })
 export type Instance = v.InferOutput<typeof Instance>

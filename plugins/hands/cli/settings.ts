@@ -11,7 +11,7 @@ import {
   readSecret,
   renderTable,
 } from 'svc/cli'
-import { handArgs } from './client.ts'
+import { handArgs, requireInstance } from './client.ts'
 
 const values = v.record(v.string(), v.union([v.string(), v.boolean()]))
 const View = v.looseObject({
@@ -35,9 +35,12 @@ export default defineCommand({
     ['svc hand settings tides token -', 'a secret, which no shell history keeps'],
   ],
   async run(args) {
-    const query = args.instance === undefined ? '' : `?instance=${encodeURIComponent(args.instance)}`
-    const path = `/api/hands/${encodeURIComponent(args.hand)}/settings${query}`
     const found = await callDaemon(await connect(args), async (client) => {
+      // A change is for one that is named, where there are several.
+      const instance =
+        args.instance ?? (args.key === undefined ? undefined : (await requireInstance(client, args.hand)).instance_id)
+      const query = instance === undefined ? '' : `?instance=${encodeURIComponent(instance)}`
+      const path = `/api/hands/${encodeURIComponent(args.hand)}/settings${query}`
       if (args.key !== undefined) {
         const value = args.value === '-' ? await readSecret(`${args.key}, not shown: `) : (args.value ?? '')
         await client.call('PUT', path, Saved, { body: { [args.key]: value } })

@@ -9,6 +9,7 @@ import {
   exits,
   print,
   printJson,
+  renderDuration,
 } from 'svc/cli'
 import { Dependencies, describeNeeds, handArgs } from './client.ts'
 
@@ -33,6 +34,11 @@ const Detail = v.looseObject({
     }),
   ),
   ignored_keys: names,
+  wakes: v.looseObject({
+    every_secs: v.optional(v.number()),
+    cron: v.optional(v.string()),
+    tz: v.optional(v.string()),
+  }),
   metadata: v.looseObject({ activation_warning: v.optional(v.string()) }),
   agent: v.looseObject({ system_prompt: v.string() }),
 })
@@ -69,6 +75,7 @@ export default defineCommand({
           ...(found.metadata.activation_warning === undefined ? [] : [`Note: ${found.metadata.activation_warning}`]),
           ...(found.ignored_keys.length === 0 ? [] : [`Without effect: ${found.ignored_keys.join(', ')}`]),
           '',
+          line('works', [whenOf(found.wakes)]),
           line('tools', found.tools),
           line('skills', found.skills),
           line('servers', found.mcp_servers),
@@ -88,3 +95,7 @@ export default defineCommand({
     return exits.ok
   },
 })
+
+function whenOf({ every_secs: secs, cron, tz }: v.InferOutput<typeof Detail>['wakes']): string {
+  return secs === undefined ? `${cron} (${tz})` : `every ${renderDuration(secs)}`
+}

@@ -146,7 +146,8 @@ export class HubClient {
     }
     const text = await readFailedBody(response)
     const said = shortened(text)
-    if (status === 404 || status === 410) return new Refusal('not_found', `${name} has none: ${said || status}`)
+    if (status === 404 || status === 410)
+      return new Refusal('not_found', `${name} (${this.#deps.base}) has none: ${said || status}`)
     if (status === 409) return new Refusal('conflict', `${name}: ${said}`, { details: { matches: matchesOf(text) } })
     if (status === 403 || status === 423 || status === 451)
       return new Refusal('forbidden', `${name} gives it to nobody: ${said || status}`)

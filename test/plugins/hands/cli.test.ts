@@ -25,8 +25,9 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect((await svc('install', source)).stdout).toBe(`The hand "tides" is in ${join(home, 'hands', 'tides')}\n`)
   expect(await svc('install', join(home, 'none'))).toMatchObject({ code: 4 })
   expect((await svc('show', 'tides')).stdout).toMatch(
-    /Tides \(tides\)[\s\S]*kv_get[\s\S]*harbour: Harbour \(hamburg \| husum\)/,
+    /Tides \(tides\)[\s\S]*works +every 10 min[\s\S]*kv_get[\s\S]*harbour: Harbour \(hamburg \| husum\)/,
   )
+  expect((await svc('check', 'nobody')).stderr).toContain('svc hand list` names them')
   expect((await svc('check', 'tides')).stdout).toBe('ok       Tools\n')
   expect(await svc('check', 'browser')).toMatchObject({ code: 1, stdout: expect.stringContaining('missing  Tools') })
   expect((await svc('activate', 'tides', '--set', 'harbour=husum; loud=true')).stdout).toContain(
@@ -36,6 +37,12 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect((await svc('activate', 'tides', '--name', 'two')).stdout).toContain('tides/two is active')
   expect((await svc('list', '--active')).stdout).toMatch(/tides\/default +tides-agent +Active/)
   expect(await svc('pause', 'tides')).toMatchObject({ code: 2, stderr: expect.stringContaining('tides/two') })
+  expect(await svc('settings', 'tides', 'harbour', 'hamburg')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('tides/default, tides/two'),
+  })
+  expect((await svc('settings', 'tides', 'loud', 'true', '--instance', 'two')).stdout).toMatch(/loud +true/)
+  expect((await svc('run', 'tides/two')).stdout).toMatch(/^tides\/two works; `svc hand stats tides\/two`/)
   expect((await svc('pause', 'tides/two')).stdout).toBe('tides/two is paused\n')
   expect((await svc('resume', 'tides/two')).stdout).toBe('tides/two is resumed\n')
   expect((await svc('stop', 'tides/two')).stdout).toBe('tides/two is deactivated\n')

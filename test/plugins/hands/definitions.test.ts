@@ -125,6 +125,7 @@ describe('a definition that cannot be used', () => {
     ['no prompt', /HAND.toml:\d+: agent.system_prompt: is missing/, swap(/system_prompt.*/, '')],
     ['a wrong kind', /HAND.toml:5: tools: must be a list of texts/, swap(/tools = .*/, 'tools = "kv_get"')],
     ['the second setting', /HAND.toml:17: settings.1.setting_type: must be one of/, swap('"toggle"', '"switch"')],
+    ['no name', /HAND.toml: name: is missing|HAND.toml:1: name: is missing/, swap(/^name = .*\n/m, '')],
     ['a default', /HAND.toml:11: settings.0.default: of "harbour" is none of its options/, swap('"hamburg"', '"kiel"')],
     ['another name', /HAND.toml: id: "other" is not the name of its folder/, swap('"bad"', '"other"')],
     ['an interval', /HAND.toml:28: agent.heartbeat_interval_secs: must be 60 at least/, swap('= 600', '= 5')],

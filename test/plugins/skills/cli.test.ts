@@ -98,7 +98,7 @@ it('finds, shows and installs skills of the hub and of the marketplace', async (
   expect((await svc('install', 'marketplace:ada/skills/rivers', '--yes')).stdout).toBe(
     'skill "rivers" 0.1.0 installed\n',
   )
-  expect((await svc('info', 'hub:none')).stderr).toContain('ClawHub has none')
+  expect((await svc('info', 'hub:none')).stderr).toMatch(/ClawHub \(http:.*\) has none/)
 })
 
 it('lists, sets and removes values of variables, which come by standard input', async () => {
