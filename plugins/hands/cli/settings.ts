@@ -6,6 +6,7 @@ import {
   defineCommand,
   escapeControls,
   exits,
+  Failure,
   print,
   printJson,
   readSecret,
@@ -23,9 +24,9 @@ const Saved = v.looseObject({ instance_id: v.string(), config: values })
 export default defineCommand({
   description: 'Show the settings of a hand, or change one of an instance.',
   args: {
-    ...handArgs,
-    key: { type: 'positional', required: false, description: 'Setting to change' },
-    value: { type: 'positional', required: false, description: 'Its value; empty when absent; - asks for it' },
+    hand: { ...handArgs.hand, description: 'Id of the hand, or <hand>/<instance>' },
+    key: { type: 'positional', required: false, description: 'Setting to show or change' },
+    value: { type: 'positional', required: false, description: "Its new value; '' for none; - asks for it" },
     instance: { type: 'string', description: 'Name of the instance, where there are several', valueHint: 'name' },
     ...clientArgs,
   },
@@ -35,25 +36,34 @@ export default defineCommand({
     ['svc hand settings tides token -', 'a secret, which no shell history keeps'],
   ],
   async run(args) {
+    const { key, value } = args
+    const [hand = '', named] = args.hand.split('/')
     const found = await callDaemon(await connect(args), async (client) => {
       // A change is for one that is named, where there are several.
       const instance =
-        args.instance ?? (args.key === undefined ? undefined : (await requireInstance(client, args.hand)).instance_id)
+        args.instance ?? named ?? (value === undefined ? undefined : (await requireInstance(client, hand)).instance_id)
       const query = instance === undefined ? '' : `?instance=${encodeURIComponent(instance)}`
-      const path = `/api/hands/${encodeURIComponent(args.hand)}/settings${query}`
-      if (args.key !== undefined) {
-        const value = args.value === '-' ? await readSecret(`${args.key}, not shown: `) : (args.value ?? '')
-        await client.call('PUT', path, Saved, { body: { [args.key]: value } })
+      const path = `/api/hands/${encodeURIComponent(hand)}/settings${query}`
+      if (key !== undefined && value !== undefined) {
+        const given = value === '-' ? await readSecret(`${key}, not shown: `) : value
+        await client.call('PUT', path, Saved, { body: { [key]: given } })
       }
       return client.call('GET', path, View)
     })
+    const shown = found.settings.filter((setting) => key === undefined || setting.key === key)
+    if (key !== undefined && shown.length === 0)
+      throw new Failure(
+        exits.usage,
+        `the hand "${hand}" has no setting "${key}"`,
+        `it has ${found.settings.map((setting) => setting.key).join(', ') || 'none'}`,
+      )
     if (args.json) printJson(found)
     else
       print(
         renderTable(
           ['KEY', 'VALUE', 'WHAT IT IS'],
-          found.settings.map(({ key, label }) =>
-            [key, String(found.current_values[key] ?? ''), label].map((text) => escapeControls(text)),
+          shown.map(({ key: name, label }) =>
+            [name, String(found.current_values[name] ?? ''), label].map((text) => escapeControls(text)),
           ),
         ),
       )

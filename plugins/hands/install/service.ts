@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import type { SharedFolders } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../../audit/contract.ts'
 import type { ScanFinding, Skills } from '../../skills/contract.ts'
@@ -76,7 +76,7 @@ export class HandInstaller {
       if (instances > 0)
         throw new Refusal(
           'conflict',
-          `The hand "${id}" has ${instances === 1 ? 'an instance' : `${instances} instances`}: deactivate first`,
+          `The hand "${id}" has ${instances === 1 ? 'an instance' : `${instances} instances`}: deactivate first, with ${commandLine('hand stop')}`,
         )
       const entry = audit.entry({ event: 'hand_changed', details: `hand "${id}" was removed` })
       await folders.remove(id, await store.find(id), [entry])
