@@ -211,7 +211,10 @@ describe('installing', () => {
     expect(await remove('leda')).toEqual([404, 'There is no hand "leda"; did you mean "lead"?'])
     await install({ toml_content: definition('tides') })
     const made = await test.request<Json>('POST', '/api/hands/tides/activate')
-    expect(await remove('tides')).toEqual([409, 'The hand "tides" has an instance: deactivate first, with `svc hand stop`'])
+    expect(await remove('tides')).toEqual([
+      409,
+      'The hand "tides" has an instance: deactivate first, with `svc hand stop`',
+    ])
     await test.request('DELETE', `/api/hands/instances/${made.body.instance_id}`)
     expect(await remove('tides')).toEqual([200, undefined])
   })
