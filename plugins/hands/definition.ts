@@ -197,8 +197,7 @@ export function readDefinition(toml: string): Definition {
   if (Buffer.byteLength(toml) > MAX_DEFINITION_BYTES)
     throw new DefinitionProblem(undefined, undefined, `has more than ${MAX_DEFINITION_BYTES} bytes`)
   const table = parseText(toml)
-  const problemAt = (key: string, reason: string): DefinitionProblem =>
-    new DefinitionProblem(lineOf(toml, key), key, reason)
+  const problemAt = (key: string, reason: string): DefinitionProblem => problemIn(toml, key, reason)
   if ('agents' in table && !('agent' in table))
     throw problemAt('agents', 'a hand is one agent here: put it into [agent]')
   const result = v.safeParse(Definition, table, { abortEarly: true, abortPipeEarly: true })
@@ -258,6 +257,9 @@ function checkWhole(found: Definition, problemAt: (key: string, reason: string) 
   if (agent.module !== 'builtin:chat') throw problemAt('agent.module', 'must be builtin:chat')
 }
 
+/** With the line of the key. */
+export const problemIn = (toml: string, key: string, reason: string): DefinitionProblem =>
+  new DefinitionProblem(lineOf(toml, key), key, reason)
 /** The table of a list is found by its number, which the line of a key alone does not tell. */
 function lineOf(toml: string, key: string): number | undefined {
   const [, list, at = '0', ...rest] = /^(requires|settings|dashboard\.metrics)\.(\d+)\.?(.*)$/.exec(key) ?? []

@@ -30,6 +30,8 @@ export interface WakeupState {
 }
 /** Schedules of agents that other plugins make. */
 export interface Wakeups {
+  /** Throws `invalid_request` that names what is wrong with the time. */
+  check(when: Wakeup): Promise<void>
   /** For the batch that makes the agent. Throws `invalid_request` that names what is wrong. */
   prepare(wakeup: NewWakeup): Promise<readonly Statement[]>
   /** After that batch. */

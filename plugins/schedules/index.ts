@@ -108,6 +108,7 @@ export default definePlugin({
 function lazyWakeups(open: () => Promise<Wakeups>): Wakeups {
   return {
     prepare: async (wakeup) => (await open()).prepare(wakeup),
+    check: async (when) => (await open()).check(when),
     begin: async () => (await open()).begin(),
     checkRoom: async () => (await open()).checkRoom(),
     find: async (id) => (await open()).find(id),

@@ -74,6 +74,10 @@ export class Schedules {
     wake()
     return job
   }
+  /** Throws `invalid_request` that names the field. */
+  check(body: JobBody): void {
+    readInput(body, this.#deps.clock.now())
+  }
   /**
    * The same for a batch of the caller, who says `wake` after it. The agent need not be there yet. Throws
    * `invalid_request` that names the field.

@@ -17,6 +17,9 @@ export function createWakeups(schedules: Schedules, scheduler: Pick<Scheduler, '
       }
       return (await schedules.prepare(body, id, agent, author)).statements
     },
+    async check(when) {
+      schedules.check(timingOf(when))
+    },
     async begin() {
       scheduler.wake()
     },

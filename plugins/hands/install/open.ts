@@ -3,6 +3,7 @@ import { openSharedFolders } from 'svc/internal'
 import type { Daemon, DatabaseSnapshots, TellChange } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
+import type { Wakeups } from '../../schedules/contract.ts'
 import type { Skills } from '../../skills/contract.ts'
 import type { HandCatalog } from '../catalog.ts'
 import type { Settings } from '../config.ts'
@@ -11,7 +12,12 @@ import { InstalledStore } from './store.ts'
 import type { HandColumns } from './store.ts'
 
 export type OpenInstallerDeps = Pick<PluginContext<Settings, {}, {}>, 'config' | 'db' | 'log' | 'own'> & {
-  readonly services: { readonly audit: Audit; readonly daemon: Daemon; readonly snapshots: DatabaseSnapshots }
+  readonly services: {
+    readonly audit: Audit
+    readonly daemon: Daemon
+    readonly snapshots: DatabaseSnapshots
+    readonly wakeups: Wakeups
+  }
   optional(name: 'skills'): Skills | undefined
 }
 export interface OpenedInstaller {
@@ -45,6 +51,7 @@ export async function openInstaller(
   const installer = new HandInstaller({
     audit,
     catalog,
+    checkWakeup: (when) => services.wakeups.check(when),
     countInstances,
     folder: join(homeDir, 'hands'),
     folders,

@@ -4,14 +4,16 @@ import type { SharedFolders } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../../audit/contract.ts'
+import type { Wakeups } from '../../schedules/contract.ts'
 import type { ScanFinding, Skills } from '../../skills/contract.ts'
 import { parseHand, readFolder } from '../catalog.ts'
 import type { Hand, HandCatalog } from '../catalog.ts'
 import type { Settings } from '../config.ts'
-import { DEFINITION_FILE, DefinitionProblem, ignoredKeys, SKILL_FILE } from '../definition.ts'
+import { DEFINITION_FILE, DefinitionProblem, ignoredKeys, problemIn, SKILL_FILE } from '../definition.ts'
 import type { Definition } from '../definition.ts'
 import type { HandColumns, InstalledStore } from './store.ts'
 import type { InstallHand } from '../schema.ts'
+import { wakeupOf } from '../settings.ts'
 
 export interface InstallerDeps {
   readonly catalog: HandCatalog
@@ -21,6 +23,8 @@ export interface InstallerDeps {
   readonly settings: Settings
   /** Looks at what is installed. */
   readonly skills: () => Skills | undefined
+  /** Throws what is wrong with a time. */
+  readonly checkWakeup: Wakeups['check']
   readonly countInstances: (handId: string) => Promise<number>
   /** `<home>/hands`. */
   readonly folder: string
@@ -94,14 +98,38 @@ export class HandInstaller {
     if (!settings.sources.includes(kind))
       throw new Refusal('forbidden', `plugins.hands.sources does not permit to install from: ${kind}`)
     try {
-      if (body.toml_content !== undefined) return parseHand(undefined, body.toml_content, body.skill_content ?? '')
-      return body.source === undefined ? await bundled(catalog, body.slug ?? '') : await folder(body.source)
+      const found =
+        body.toml_content !== undefined
+          ? parseHand(undefined, body.toml_content, body.skill_content ?? '')
+          : body.source === undefined
+            ? await bundled(catalog, body.slug ?? '')
+            : await folder(body.source)
+      await this.#checkTimes(found)
+      return found
     } catch (error) {
       if (!(error instanceof DefinitionProblem)) throw error
       throw new Refusal('invalid_request', error.message, {
         details: { line: error.line ?? null, key: error.key ?? null },
         cause: error,
       })
+    }
+  }
+
+  /** Each time that it may be woken at. Throws `DefinitionProblem`. */
+  async #checkTimes({ toml, definition }: Found): Promise<void> {
+    const { settings: all, schedule } = definition
+    const at = all.findIndex(({ key }) => key === schedule.setting)
+    const values = all[at]?.options.map(({ value }) => value) ?? [undefined]
+    for (const value of values) {
+      const chosen = schedule.setting === undefined || value === undefined ? {} : { [schedule.setting]: value }
+      try {
+        await this.#deps.checkWakeup(wakeupOf(definition, chosen, this.#deps.settings.interval_secs))
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        const [, field = 'cron', why = error.message] = /^(cron|tz): ([^]*)$/.exec(error.message) ?? []
+        const isOption = value !== undefined && field === 'cron'
+        throw problemIn(toml, isOption ? `settings.${at}.options` : `schedule.${field}`, why)
+      }
     }
   }
 

@@ -165,6 +165,13 @@ describe('a definition that cannot be used', () => {
 describe('installing', () => {
   const install = (body: unknown) => test.request<Json>('POST', '/api/hands/install', body)
 
+  it.each([
+    ['cron = "61 * * * *"', /HAND.toml:40: schedule.cron: field 1 .minute/],
+    ['cron = "0 * * * *"\ntz = "Europe/Berlim"', /HAND.toml:41: schedule.tz: there is no time zone "Europe\/Berlim"/],
+  ])('refuses a time that cannot be: %j', async (line, error) => {
+    const answer = await install({ toml_content: `${definition('tides')}\n[schedule]\n${line}\n` })
+    expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringMatching(error)])
+  })
   it('says where the conversations of a hand go', async () => {
     const toml = definition('tides').replace('[agent]\n', '[agent]\nbase_url = "https://models.example.org/v1"\n')
     expect((await install({ toml_content: toml })).body.warnings).toContainEqual({
