@@ -1,5 +1,5 @@
 import { newId } from 'svc/internal'
-import { KeyedQueue, Refusal } from 'svc/sdk'
+import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { Agent, Agents, Family } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -339,7 +339,7 @@ function lacking(handId: string, states: readonly RequirementState[]): Refusal {
   const missing = states.filter(({ satisfied, optional }) => !satisfied && !optional)
   return new Refusal(
     'invalid_request',
-    `The hand "${handId}" lacks: ${missing.map(({ label }) => label).join('; ')}. POST /api/hands/${handId}/check-deps says more`,
+    `The hand "${handId}" lacks: ${missing.map(({ label }) => label).join('; ')}. ${commandLine(`hand check ${handId}`)} says more`,
     { details: { missing: missing.map(({ key }) => key) } },
   )
 }

@@ -92,7 +92,7 @@ it('what is missing is said before anything is made', async () => {
   const answer = await test.request<Json>('POST', '/api/hands/needy/activate')
   expect([answer.status, answer.body.error.message]).toEqual([
     400,
-    'The hand "needy" lacks: The echo; The fails; The other; The key. POST /api/hands/needy/check-deps says more',
+    'The hand "needy" lacks: The echo; The fails; The other; The key. `svc hand check needy` says more',
   ])
   expect((await test.request<Json>('GET', '/api/hands/active')).body.total).toBe(0)
 })
