@@ -38,7 +38,8 @@ export class Browsers {
   /** Why the last browser of an agent has ended, until it opens another. */
   readonly #reasons = new Map<string, string>()
   readonly #steps = new KeyedQueue()
-  #isClean = false
+  /** The removal of what a crash left. */
+  #cleaned: Promise<void> | undefined
 
   constructor(deps: BrowsersDeps) {
     this.#deps = deps
@@ -123,9 +124,8 @@ export class Browsers {
       )
     this.#opening.add(agentId)
     try {
-      // What a crash left there.
-      if (!this.#isClean) await removeFolder(folder)
-      this.#isClean = true
+      // Once: another browser may be opening in it already.
+      await (this.#cleaned ??= removeFolder(folder))
       const session = await Session.open(this.#deps, agentId, signal)
       await this.#requireAgent(session)
       const held: Held = {

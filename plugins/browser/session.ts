@@ -84,6 +84,7 @@ export class Session {
     const id = ++this.#lastId
     const waiting = Promise.withResolvers<Reply>()
     this.#waiting.set(id, waiting)
+    waiting.promise.catch(() => undefined /* awaited below, unless the browser ends before the request is written */)
     const timer = setTimeout(
       () => void this.end(`the step took longer than ${timeoutMs / 1000} s`),
       timeoutMs + this.#deps.settings.hang_timeout_secs * 1000 + GRACE_MS,
@@ -212,7 +213,9 @@ export class Session {
     const gone = this.#gone()
     this.#ready.reject(gone)
     for (const { reject } of this.#waiting.values()) reject(gone)
-    void removeFolder(this.#folder).finally(() => this.#onEnd(this.#reason ?? ''))
+    const over = (): void => this.#onEnd(this.#reason ?? '')
+    // What cannot be removed now goes before the first browser of the next start.
+    removeFolder(this.#folder).then(over, over)
   }
   #gone(): Refusal {
     return new Refusal(
