@@ -9,6 +9,7 @@ import { readSkill } from './manifest/read.ts'
 import { SkillProblem } from './manifest/skill.ts'
 import type { Origin, Skill } from './manifest/skill.ts'
 import { MANIFEST_FILE } from './manifest/toml.ts'
+import { FolderWatch } from './watch.ts'
 
 /** Skills that are read until others have their turn: about a millisecond. */
 const READ_AT_ONCE = 16
@@ -41,8 +42,11 @@ interface Entry {
 }
 
 /** The skills there are: those of the home override those that come with svc. */
-export class SkillCatalog {
+export class SkillCatalog implements Disposable {
   readonly #deps: CatalogDeps
+  readonly #watch: FolderWatch
+  /** Folders are watched from the first turn on. */
+  #isWatching = false
   #entries: ReadonlyMap<string, Entry> = new Map()
   #skills: ReadonlyMap<string, Skill> = new Map()
   #bundled: readonly FoundFolder[] | undefined
@@ -50,6 +54,12 @@ export class SkillCatalog {
   #revision = 0
   constructor(deps: CatalogDeps) {
     this.#deps = deps
+    this.#watch = new FolderWatch(deps.roots.local)
+  }
+  /** Ends the watching of folders. */
+  [Symbol.dispose](): void {
+    this.#isWatching = false
+    this.#watch[Symbol.dispose]()
   }
 
   /** Grows with every change of a skill. */
@@ -104,9 +114,12 @@ export class SkillCatalog {
   /**
    * Reads what was added or edited since, so that it holds from now on. Looks at the times of the files without
    * waiting: some microseconds for each skill of the home. `all`: reads those that come with svc again as well.
+   * `isTurn`: does not look while the watched folders are quiet; for what a request from outside has led to.
    */
-  async refresh({ all = false } = {}): Promise<void> {
+  async refresh({ all = false, isTurn = false } = {}): Promise<void> {
     while (this.#reading) await this.#reading
+    if (isTurn && this.#watch.isQuiet()) return
+    this.#isWatching ||= isTurn
     if (all) this.#bundled = undefined
     const found = this.#look()
     const changed = found.filter(({ folder, stamp }) => all || this.#entries.get(folder)?.stamp !== stamp)
@@ -128,7 +141,9 @@ export class SkillCatalog {
     const { bundled, local } = this.#deps.roots
     // Every turn looks: the list of those that come with svc is kept.
     this.#bundled ??= foldersIn(bundled, 'bundled')
-    return [...this.#bundled, ...foldersIn(local, 'local')]
+    const names = namesIn(local)
+    if (this.#isWatching) this.#watch.follow(names)
+    return [...this.#bundled, ...foldersIn(local, 'local', names)]
   }
 
   async #read(found: readonly FoundFolder[], changed: readonly FoundFolder[]): Promise<void> {
@@ -185,8 +200,8 @@ function namesIn(folder: string): readonly string[] {
 /** Looked at before every turn: `join` would take a quarter of the time, and these names need none of it. */
 const inside = (folder: string, name: string): string => folder + sep + name
 
-function foldersIn(root: string, origin: Origin): readonly FoundFolder[] {
-  return namesIn(root).map((name) => {
+function foldersIn(root: string, origin: Origin, names = namesIn(root)): readonly FoundFolder[] {
+  return names.map((name) => {
     const folder = inside(root, name)
     return {
       folder,

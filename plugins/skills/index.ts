@@ -45,8 +45,8 @@ type Context = PluginContext<Settings, typeof requires, typeof more>
 interface LazySkills {
   /** What was read so far; `undefined` until somebody asked. */
   readonly opened: () => Opened | undefined
-  /** With changes of the files up to now. */
-  readonly current: () => Promise<Opened>
+  /** With changes of the files up to now; `isTurn` as in `SkillCatalog.refresh`. */
+  readonly current: (options?: { readonly isTurn?: boolean }) => Promise<Opened>
   readonly disable: (names: readonly string[]) => void
 }
 
@@ -85,6 +85,7 @@ export default definePlugin({
         if (!leaving.aborted) log.error('the skills could not be read', error)
       })
     })
+    own('watched folders', () => skills.opened()?.catalog[Symbol.dispose]())
     own('warnings', () => services.daemon.setWarnings('disabled skills', []))
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
@@ -115,9 +116,9 @@ function readLazily(ctx: Context): LazySkills {
   let opening: Promise<Opened> | undefined
   return {
     opened: () => opened,
-    async current() {
+    async current(options) {
       const found = opened ?? (await (opening ??= open()))
-      await found.catalog.refresh()
+      await found.catalog.refresh(options)
       return found
     },
     disable(names) {
@@ -163,7 +164,7 @@ function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): () =
 function addToPrompts(hooks: Hooks, agents: Agents, skills: LazySkills): void {
   // Once for each turn: what was edited since holds from here on.
   hooks.on(TurnStarting, async ({ agent: { manifest } }) => {
-    if (manifest.capabilities.tools.length > 0 && !manifest.skills_disabled) await skills.current()
+    if (manifest.capabilities.tools.length > 0 && !manifest.skills_disabled) await skills.current({ isTurn: true })
   })
   hooks.on(SystemPromptBuilt, (built) => {
     const opened = skills.opened()

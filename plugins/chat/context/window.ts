@@ -53,13 +53,13 @@ function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number 
  * message of the user, everything after it and the system rules stay. Stored messages do not change.
  */
 export function fit(request: CompletionRequest, window: number): CompletionRequest {
-  if (maxTokens(request.turns) + request.system.length < window / 8) return request
+  const turnTokens = maxTokens(request.turns)
+  if (turnTokens + request.system.length < window / 8) return request
   const family = familyOf(request.model)
-  const fixed =
-    countTokens(request.system, family) +
-    request.tools.reduce((total, tool) => total + countTool(tool, family), 0) +
-    answerOf(request, window)
-  const room = window - fixed
+  const fixed = request.tools.reduce((total, tool) => total + countTool(tool, family), 0) + answerOf(request, window)
+  // A system prompt may be long; to count it takes longer than all the rest of a turn.
+  if (turnTokens < window / 8 && turnTokens + fixed + request.system.length * MAX_PER_CHAR < window) return request
+  const room = window - fixed - countTokens(request.system, family)
   let turns = cutResults(request.turns, window, (text) => countTokens(text, family))
   const sizes = turns.map((turn) => countTurn(turn, family))
   let total = sizes.reduce((sum, size) => sum + size, 0)
