@@ -1,6 +1,9 @@
 import * as v from 'valibot'
 import { isOwnVariable, lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
 import { isObject, Refusal } from 'svc/sdk'
+import { Agent, Capabilities, flag, Key, some, text, texts, Variable } from './fields.ts'
+import { readTeam, Roles } from './roles.ts'
+import type { Helper, Rights } from './roles.ts'
 import { HandId } from './schema.ts'
 
 export const DEFINITION_FILE = 'HAND.toml'
@@ -9,25 +12,6 @@ export const MAX_DEFINITION_BYTES = 262_144
 /** A command of an installation is a program and its arguments: no shell reads it. */
 const COMMAND = /^[\w@%+=:,./~-]+(?: [\w@%+=:,./~-]+)*$/
 
-const text = (max: number) => v.pipe(v.string('must be a text'), v.maxLength(max, `at most ${max} characters`))
-const some = (max: number) => v.pipe(text(max), v.minLength(1, 'must not be empty'))
-const texts = v.optional(v.pipe(v.array(text(256), 'must be a list of texts'), v.maxLength(100, 'at most 100')), [])
-const flag = v.optional(v.boolean('must be true or false'), false)
-const whole = (min: number, max: number) =>
-  v.pipe(
-    v.number('must be a number'),
-    v.integer('must be a whole number'),
-    v.minValue(min, `must be ${min} at least`),
-    v.maxValue(max, `must be ${max} at most`),
-  )
-const Key = v.pipe(
-  v.string('must be a text'),
-  v.regex(/^[A-Za-z][\w.-]{0,63}$/, 'must be letters, digits, "_", "-" and "."'),
-)
-const Variable = v.pipe(
-  v.string('must be a text'),
-  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable'),
-)
 /** Variables that programs never get; `core/process/environment.ts` refuses more when a program starts. */
 const SYSTEM_VARIABLES =
   /^(?:PATH|HOME|TMPDIR|TMP|TEMP|ENV|IFS|LD_.*|DYLD_.*|NODE_.*|PYTHON.*|BASH_ENV|GIT_.*|.*_PROXY)$/i
@@ -102,20 +86,6 @@ const Metric = v.object({
 })
 export type Metric = v.InferOutput<typeof Metric>
 
-const Agent = v.object({
-  name: v.pipe(some(128), v.regex(/^[^\p{Cc}]+$/u, 'must be one line')),
-  description: v.optional(text(4096), ''),
-  module: v.optional(text(128), 'builtin:chat'),
-  provider: v.optional(some(256), 'default'),
-  model: v.optional(some(256), 'default'),
-  api_key_env: v.optional(Variable),
-  base_url: v.optional(text(2048)),
-  max_tokens: v.optional(whole(1, 1_000_000), 4096),
-  temperature: v.optional(v.pipe(v.number('must be a number'), v.minValue(0), v.maxValue(2, 'must be 2 at most')), 0.7),
-  system_prompt: v.pipe(some(60_000), v.regex(/\S/, 'must not be empty')),
-  max_iterations: v.optional(whole(1, 1000), 40),
-  heartbeat_interval_secs: v.optional(whole(60, 86_400)),
-})
 /** When it runs, and what it is told then; not in the format of other systems, which have the interval only. */
 const Schedule = v.object({
   cron: v.optional(text(256)),
@@ -124,10 +94,7 @@ const Schedule = v.object({
   /** A select setting whose values are seconds or cron expressions. */
   setting: v.optional(Key),
 })
-/** What it may reach beside its tools; not in the format of other systems. An absent list grants nothing. */
-const Capabilities = v.object({ network: texts, shell: texts, agent_message: texts })
-
-const Definition = v.object({
+const Document = v.object({
   id: v.pipe(HandId),
   name: some(100),
   description: some(1000),
@@ -145,7 +112,8 @@ const Definition = v.object({
   mcp_servers: texts,
   requires: v.optional(v.pipe(v.array(Requirement), v.maxLength(50, 'at most 50')), []),
   settings: v.optional(v.pipe(v.array(Setting), v.maxLength(50, 'at most 50')), []),
-  agent: Agent,
+  agent: v.optional(Agent),
+  agents: v.optional(Roles),
   schedule: v.optional(Schedule, {}),
   capabilities: v.optional(Capabilities, {}),
   dashboard: v.optional(
@@ -161,7 +129,17 @@ const Definition = v.object({
     {},
   ),
 })
-export type Definition = v.InferOutput<typeof Definition>
+type Document = v.InferOutput<typeof Document>
+/** Of several agents, `agent` is the coordinator, and the rights are those of all. */
+export type Definition = Omit<Document, 'agent' | 'agents' | keyof Rights> &
+  Rights & {
+    readonly agent: v.InferOutput<typeof Agent>
+    /** Of the coordinator; `undefined` for a hand of one agent. */
+    readonly role: string | undefined
+    /** A template that the coordinator takes its prompt from. */
+    readonly base: string | undefined
+    readonly helpers: readonly Helper[]
+  }
 
 /** Why a definition cannot be used, with the place in its file. */
 export class DefinitionProblem extends Error {
@@ -178,16 +156,18 @@ export class DefinitionProblem extends Error {
 
 /** Keys that have no effect, such as one that is misspelt or of another system's format. */
 export function ignoredKeys(toml: string): readonly string[] {
-  return unread(Definition, parseText(toml), '')
+  return unread(Document, parseText(toml), '')
 }
 function unread(schema: unknown, value: unknown, path: string): readonly string[] {
   if (!isObject(schema)) return []
-  const { entries, wrapped, item } = schema
+  const { entries, wrapped, item, type, value: each } = schema
   if (isObject(entries))
     return Object.entries(isObject(value) ? value : {}).flatMap(([key, each]) =>
       key in entries ? unread(entries[key], each, `${path}${key}.`) : [`${path}${key}`],
     )
   if (wrapped !== undefined) return unread(wrapped, value, path)
+  if (type === 'record')
+    return Object.entries(isObject(value) ? value : {}).flatMap(([key, one]) => unread(each, one, `${path}${key}.`))
   if (item === undefined || !Array.isArray(value)) return []
   return [...new Set(value.flatMap((each) => unread(item, each, path)))]
 }
@@ -198,16 +178,26 @@ export function readDefinition(toml: string): Definition {
     throw new DefinitionProblem(undefined, undefined, `has more than ${MAX_DEFINITION_BYTES} bytes`)
   const table = parseText(toml)
   const problemAt = (key: string, reason: string): DefinitionProblem => problemIn(toml, key, reason)
-  if ('agents' in table && !('agent' in table))
-    throw problemAt('agents', 'a hand is one agent here: put it into [agent]')
-  const result = v.safeParse(Definition, table, { abortEarly: true, abortPipeEarly: true })
+  const result = v.safeParse(Document, table, { abortEarly: true, abortPipeEarly: true })
   if (!result.success) {
     const [issue] = result.issues
     const isMissing = issue.message.startsWith('Invalid key: ') && issue.message.endsWith('received undefined')
     throw problemAt(v.getDotPath(issue) ?? 'id', isMissing ? 'is missing' : issue.message)
   }
-  checkWhole(result.output, problemAt)
-  return result.output
+  const definition = withTeam(result.output, (key, reason) => {
+    throw reason === 'is missing'
+      ? new DefinitionProblem(lineOf(toml, key.slice(0, key.lastIndexOf('.'))), key, reason)
+      : problemAt(key, reason)
+  })
+  checkWhole(definition, problemAt)
+  return definition
+}
+
+function withTeam({ agent, agents, ...hand }: Document, fail: (key: string, reason: string) => never): Definition {
+  if (agent && agents) fail('agents', 'write one [agent] or several [agents.<role>], not both')
+  if (agents) return { ...hand, ...readTeam(hand, agents, fail) }
+  if (!agent) return fail('agent', 'is missing')
+  return { ...hand, agent, role: undefined, base: undefined, helpers: [] }
 }
 
 /** The definition that an instance was activated with; the problem when this version of svc cannot read it. */

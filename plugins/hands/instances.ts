@@ -9,7 +9,8 @@ import type { Settings } from './config.ts'
 import { HandChanged } from './contract.ts'
 import { definitionOf, DefinitionProblem, requireDefinition } from './definition.ts'
 import type { Definition } from './definition.ts'
-import { manifestOf, promptOf } from './manifest.ts'
+import { coordinatorOf, DEFAULT_NAME, manifestOf, promptOf } from './manifest.ts'
+import type { Members } from './members.ts'
 import { isMet } from './requirements.ts'
 import type { RequirementState } from './requirements.ts'
 import type { Values } from './schema.ts'
@@ -17,7 +18,6 @@ import type { InstanceSecrets } from './secrets.ts'
 import { checkValues, wakeupOf } from './settings.ts'
 import type { Instance, InstanceStore } from './store.ts'
 
-export const DEFAULT_NAME = 'default'
 /** Characters of the reason of a failure in the audit log. */
 const MAX_DETAILS = 1000
 
@@ -29,6 +29,7 @@ export interface InstancesDeps {
   readonly audit: Audit
   readonly wakeups: Wakeups
   readonly secrets: InstanceSecrets
+  readonly members: Members
   readonly log: Pick<Logger, 'warn'>
   readonly hooks: Pick<Hooks, 'emit'>
   readonly settings: Settings
@@ -76,7 +77,7 @@ export class Instances {
       readonly by?: Activator | undefined
     } = {},
   ): Promise<Instance> {
-    const { agents, catalog, family, requirements, wakeups } = this.#deps
+    const { agents, catalog, family, members, requirements, wakeups } = this.#deps
     const { config = {}, name = DEFAULT_NAME, id = newId(), by } = asked
     const hand = await catalog.require(handId)
     const { definition } = hand
@@ -90,9 +91,10 @@ export class Instances {
     const states = await requirements(definition)
     if (!isMet(states)) throw lacking(handId, states)
     await this.#checkName(handId, name)
+    await members.check(definition, name)
+    const part = coordinatorOf(hand, name)
+    const toml = manifestOf(definition, { id, name }, part, await members.base(part))
     await this.#deps.secrets.write(id, secrets)
-    const agentName = name === DEFAULT_NAME ? definition.agent.name : `${definition.agent.name}-${name}`
-    const toml = manifestOf(hand, { id, name }, agentName)
     this.#plans.set(id, { hand, id, name, settings, by })
     try {
       await (by === undefined ? agents.spawn(toml) : family.spawn(by.agentId, toml))
@@ -103,14 +105,26 @@ export class Instances {
     } finally {
       this.#plans.delete(id)
     }
+    const made = await this.require(id)
+    try {
+      await members.complete(made, definition, by?.agentId)
+    } catch (error) {
+      // Half a hand would be woken.
+      await this.deactivate(id)
+      throw error
+    }
     await wakeups.begin()
-    return this.require(id)
+    return made
   }
 
   /** For the batch that makes an agent: the instance and its schedule, when it is the agent of one. */
   async addTo(spawning: { readonly agent: Agent; readonly statements: readonly Statement[] }) {
     const { agent, statements } = spawning
     // What a manifest says of itself is no proof: a clone says the same.
+    if (agent.manifest.metadata['hand_role'] !== undefined) {
+      const member = this.#deps.members.statements(agent)
+      if (member.length > 0) return { agent, statements: [...statements, ...member] }
+    }
     const plan = this.#plans.get(String(agent.manifest.metadata['hand_instance']))
     if (!plan) return spawning
     const { audit, settings: limits, store, wakeups } = this.#deps
@@ -154,7 +168,10 @@ export class Instances {
   async endWith(killing: { readonly agent: Agent; readonly statements: readonly Statement[] }) {
     const { agent, statements } = killing
     const instance = await this.#deps.store.ofAgent(agent.id)
-    if (!instance) return killing
+    if (!instance) {
+      const member = await this.#deps.members.endWith(agent)
+      return member.length === 0 ? killing : { agent, statements: [...statements, ...member] }
+    }
     const details = `hand "${instance.handId}", instance "${instance.name}", deactivated`
     return {
       agent,
@@ -165,6 +182,7 @@ export class Instances {
           written: (changes: number) => {
             if (changes === 0) return
             this.#deps.background(() => this.#deps.secrets.clear(instance.id))
+            this.#deps.background(() => this.#deps.members.end(instance.id))
             this.#tell('deactivated', instance)
           },
         },
@@ -228,7 +246,11 @@ export class Instances {
     const definition = definitionOf(instance)
     if (definition instanceof DefinitionProblem)
       return { status: `Error: its definition cannot be used: ${definition.message}`, wakeup }
-    return { status: statusOf(wakeup, agent), wakeup }
+    const [missing] = await this.#deps.members.missing(instance, definition)
+    const status = statusOf(wakeup, agent)
+    if (missing !== undefined && status === 'Active')
+      return { status: `Error: the agent of its role "${missing}" is gone; resume makes it anew`, wakeup }
+    return { status, wakeup }
   }
 
   /** Throws `invalid_request` for an unknown one and for one that is paused. */
@@ -246,6 +268,8 @@ export class Instances {
       const wakeup = await wakeups.find(instance.scheduleId)
       if (!wakeup)
         throw new Refusal('invalid_request', 'Its schedule was removed: deactivate the instance and activate it anew')
+      const isMended = enabled && (await this.#mend(instance))
+      if (isMended && wakeup.enabled) return
       if (wakeup.enabled === enabled)
         throw new Refusal('invalid_request', `This instance is ${enabled ? 'not paused' : 'paused already'}`)
       await wakeups.change(instance.scheduleId, { enabled })
@@ -259,12 +283,25 @@ export class Instances {
     })
   }
 
-  /** With its agent. Throws `invalid_request` for an unknown one. `by`: an agent, which ends those it made only. */
+  /** Makes the agents of its roles that are gone; whether there were any. */
+  async #mend(instance: Instance): Promise<boolean> {
+    const { agents, family, members } = this.#deps
+    const definition = definitionOf(instance)
+    if (definition instanceof DefinitionProblem || (await members.missing(instance, definition)).length === 0)
+      return false
+    const coordinator = await agents.require(instance.agentId)
+    await members.complete(instance, definition, family.parentOf(coordinator))
+    return true
+  }
+
+  /** With its agents. Throws `invalid_request` for an unknown one. `by`: an agent, which ends those it made only. */
   async deactivate(id: string, by?: string): Promise<void> {
-    const { agents, family, store } = this.#deps
+    const { agents, family, members, store } = this.#deps
     const { agentId } = await this.#known(id)
+    // Not its own either, where it may not end the coordinator.
     if (by !== undefined) await family.kill(by, agentId)
-    else if ((await agents.kill(agentId)) === undefined) await store.commit([store.remove(agentId)])
+    await members.end(id)
+    if (by === undefined && (await agents.kill(agentId)) === undefined) await store.commit([store.remove(agentId)])
   }
 
   /** Values that are left out stay. Throws `not_found`, `invalid_request`, and `conflict` when two change it at once. */

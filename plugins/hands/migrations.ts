@@ -41,4 +41,14 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (hand, path)
     )`,
   },
+  {
+    id: '003-members',
+    sql: `CREATE TABLE hands_member (
+      instance_id TEXT NOT NULL,
+      -- Of an agent beside the coordinator, which is the agent of the instance.
+      role TEXT NOT NULL,
+      agent_id TEXT NOT NULL UNIQUE,
+      PRIMARY KEY (instance_id, role)
+    )`,
+  },
 ]

@@ -19,6 +19,7 @@ import { installPrograms } from './dependencies.ts'
 import { Instances } from './instances.ts'
 import { openInstaller } from './install/open.ts'
 import type { OpenedInstaller } from './install/open.ts'
+import { Members, MemberStore } from './members.ts'
 import { isMet, Present } from './requirements.ts'
 import type { InstallHand } from './schema.ts'
 import { InstanceSecrets } from './secrets.ts'
@@ -65,6 +66,7 @@ export class Runtime {
   readonly #ctx: RuntimeDeps
   readonly #catalog: HandCatalog
   readonly #store: InstanceStore
+  readonly #members: Members
   readonly #secrets: InstanceSecrets
   readonly #tell: TellChange
   #installing: Promise<OpenedInstaller> | undefined
@@ -79,8 +81,10 @@ export class Runtime {
     this.#catalog = new HandCatalog({ bundled: bundledHands(), local: join(services.daemon.config().homeDir, 'hands') })
     const catalog = this.#catalog
     const present = () => this.#present()
+    this.#members = new Members({ ...services, hooks, members: new MemberStore(db) })
     this.instances = new Instances({
       ...services,
+      members: this.#members,
       store: this.#store,
       secrets: this.#secrets,
       catalog,
@@ -98,6 +102,7 @@ export class Runtime {
       ...services,
       catalog,
       instances: this.instances,
+      members: this.#members,
       secrets: this.#secrets,
       present,
       hooks,
@@ -112,8 +117,9 @@ export class Runtime {
   async remove(handId: string): Promise<void> {
     await (await this.#openInstaller()).installer.remove(handId)
   }
-  /** Makes the installed hands of this home what the database says. */
+  /** Makes the installed hands of this home what the database says, and ends what a stop of the daemon left. */
   async follow(): Promise<void> {
+    await this.#members.sweep()
     await (await this.#openInstaller()).follow()
   }
   /** The instance that an activation with this id has made. */

@@ -52,6 +52,10 @@ export const HandDetail = v.looseObject({
   ...Row.entries,
   server_platform: text,
   agent: v.looseObject({ name: text, provider: text, model: text }),
+  roles: v.pipe(
+    v.array(v.object({ role: text, coordinator: flag, description: text, tools: v.array(text) })),
+    v.description('Of a hand of several agents.'),
+  ),
   wakes: v.pipe(
     v.looseObject({ every_secs: v.optional(count), cron: v.optional(text), tz: v.optional(text) }),
     v.description('When an instance works, unless a setting says otherwise.'),
@@ -67,6 +71,10 @@ export const Instance = v.object({
   status: v.pipe(text, v.description('`Active`, `Paused`, or `Error: ` and why.')),
   agent_id: text,
   agent_name: text,
+  agents: v.pipe(
+    v.array(v.object({ role: text, agent_id: text, agent_name: text, coordinator: flag })),
+    v.description('All of its agents. The coordinator comes first: the schedule wakes it, and it asks the others.'),
+  ),
   config: Values,
   activated_at: text,
   updated_at: text,

@@ -7,18 +7,22 @@ import { BrowserAsked } from './contract.ts'
 import { definitionOf, DefinitionProblem, ignoredKeys } from './definition.ts'
 import type { Definition, Metric } from './definition.ts'
 import type { Instances } from './instances.ts'
+import type { Members } from './members.ts'
 import { isMet, platform } from './requirements.ts'
 import type { Present, RequirementState } from './requirements.ts'
 import type { Instance } from './store.ts'
 import type { InstanceSecrets } from './secrets.ts'
 import { isSecret, wakeupOf, withDefaults } from './settings.ts'
 
+/** The role of the agent of a hand that has one only. */
+const MAIN = 'main'
 const MAX_TEXT = 500
 const MAX_CONTENT = 2000
 
 export interface ViewsDeps {
   readonly catalog: HandCatalog
   readonly instances: Instances
+  readonly members: Pick<Members, 'of'>
   readonly secrets: Pick<InstanceSecrets, 'stored'>
   readonly present: () => Promise<Present>
   readonly agents: Pick<Agents, 'find'>
@@ -68,6 +72,7 @@ export class HandViews {
         system_prompt: agent.system_prompt,
         ...omitUndefined({ base_url: agent.base_url, api_key_env: agent.api_key_env }),
       },
+      roles: hand.definition.helpers.length === 0 ? [] : rolesOf(hand.definition),
       wakes: wakeupOf(hand.definition, {}, this.#deps.intervalSecs),
       dashboard: dashboard.metrics.map((metric) => ({ ...metric })),
       settings: await this.settings(hand.definition),
@@ -117,6 +122,15 @@ export class HandViews {
       status,
       agent_id: instance.agentId,
       agent_name: agent?.name ?? '',
+      agents: [
+        {
+          role: definition instanceof DefinitionProblem ? MAIN : (definition.role ?? MAIN),
+          agent_id: instance.agentId,
+          agent_name: agent?.name ?? '',
+          coordinator: true,
+        },
+        ...(await this.#helpers(instance, definition)),
+      ],
       config,
       activated_at: instance.activatedAt,
       updated_at: instance.updatedAt,
@@ -124,6 +138,22 @@ export class HandViews {
       next_run: wakeup?.nextRun ?? null,
       last_run: wakeup?.lastRun ?? null,
     }
+  }
+  /** In the order of the definition. */
+  async #helpers({ id }: Instance, definition: Definition | DefinitionProblem) {
+    if (!(definition instanceof DefinitionProblem) && definition.helpers.length === 0) return []
+    const roles = definition instanceof DefinitionProblem ? [] : definition.helpers.map(({ role }) => role)
+    const members = (await this.#deps.members.of(id)).toSorted(
+      (one, other) => roles.indexOf(one.role) - roles.indexOf(other.role),
+    )
+    return Promise.all(
+      members.map(async ({ agentId, role }) => ({
+        role,
+        agent_id: agentId,
+        agent_name: (await this.#deps.agents.find(agentId))?.name ?? '',
+        coordinator: false,
+      })),
+    )
   }
   async instances(handId?: string) {
     const instances = await Promise.all(
@@ -208,6 +238,10 @@ function toRow({ definition, origin }: Hand, requirements: readonly RequirementS
     source: origin,
   }
 }
+const rolesOf = ({ role, agent, helpers, tools }: Definition) => [
+  { role: role ?? MAIN, coordinator: true, description: agent.description, tools: [...tools] },
+  ...helpers.map((one) => ({ role: one.role, coordinator: false, description: one.hint, tools: [...one.tools] })),
+]
 function toProblem({ id, path, problem: { line, key, message } }: BadHand) {
   return { name: id, path, line: line ?? null, key: key ?? null, error: message }
 }

@@ -31,6 +31,7 @@ export const Instance = v.looseObject({
   status: text,
   agent_id: text,
   agent_name: text,
+  agents: v.optional(v.array(v.looseObject({ role: text, agent_name: text })), []),
   schedule_id: text,
   next_run: v.nullable(text),
 })
@@ -81,6 +82,9 @@ export function readValues(text: string | undefined): Readonly<Record<string, st
 }
 
 export const nameOf = ({ hand_id: hand, instance_name: name }: Instance): string => escapeControls(`${hand}/${name}`)
+/** The coordinator first. */
+export const agentsOf = ({ agent_name: name, agents }: Instance): string =>
+  escapeControls(agents.length > 1 ? agents.map((one) => one.agent_name).join(', ') : name)
 export const timeOf = (time: string | null): string =>
   time === null ? '' : `${time.slice(0, 16).replace('T', ' ')} UTC`
 /** A line for each requirement. */

@@ -10,7 +10,7 @@ import {
   printJson,
   renderTable,
 } from 'svc/cli'
-import { HandList, InstanceList, nameOf, timeOf } from './client.ts'
+import { agentsOf, HandList, InstanceList, nameOf, timeOf } from './client.ts'
 
 export default defineCommand({
   description: 'List the hands: those that come with svc and those of <home>/hands, and what works now.',
@@ -28,10 +28,10 @@ export default defineCommand({
     if (args.json) printJson(args.active === true ? { instances } : { hands, instances, problems })
     else {
       const active = renderTable(
-        ['INSTANCE', 'AGENT', 'STATUS', 'NEXT RUN'],
+        ['INSTANCE', 'AGENTS', 'STATUS', 'NEXT RUN'],
         instances.map((one) => [
           nameOf(one),
-          escapeControls(one.agent_name),
+          agentsOf(one),
           escapeControls(one.status.slice(0, 60)),
           timeOf(one.next_run),
         ]),

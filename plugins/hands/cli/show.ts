@@ -34,6 +34,10 @@ const Detail = v.looseObject({
     }),
   ),
   ignored_keys: names,
+  roles: v.optional(
+    v.array(v.looseObject({ role: v.string(), coordinator: v.boolean(), description: v.string(), tools: names })),
+    [],
+  ),
   wakes: v.looseObject({
     every_secs: v.optional(v.number()),
     cron: v.optional(v.string()),
@@ -76,6 +80,11 @@ export default defineCommand({
           ...(found.ignored_keys.length === 0 ? [] : [`Without effect: ${found.ignored_keys.join(', ')}`]),
           '',
           line('works', [whenOf(found.wakes)]),
+          ...found.roles.map(({ role, coordinator, description, tools }) =>
+            coordinator
+              ? `agent     ${role}, which the schedule wakes, and which asks the others`
+              : `agent     ${role}: ${description} (${tools.length === 0 ? 'no tools' : tools.join(', ')})`,
+          ),
           line('tools', found.tools),
           line('skills', found.skills),
           line('servers', found.mcp_servers),

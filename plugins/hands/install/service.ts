@@ -154,9 +154,11 @@ export class HandInstaller {
         details: { warnings: found.map((each) => ({ ...each })) },
       })
     const programs = { severity: 'warning' as const, message: `its agent may run: ${shell.join(', ')}` }
-    const { base_url: address } = definition.agent
-    const elsewhere = { severity: 'warning' as const, message: `its conversations go to ${address}` }
-    return [...found, ...(shell.length === 0 ? [] : [programs]), ...(address === undefined ? [] : [elsewhere])]
+    const addresses = [definition, ...definition.helpers].map(({ agent }) => agent.base_url)
+    const elsewhere = [...new Set(addresses)].flatMap((address) =>
+      address === undefined ? [] : [{ severity: 'warning' as const, message: `its conversations go to ${address}` }],
+    )
+    return [...found, ...(shell.length === 0 ? [] : [programs]), ...elsewhere]
   }
 }
 

@@ -43,7 +43,7 @@ function figure({ value, format }) {
 const localTime = (time) => (time === null ? '' : new Date(time).toLocaleString())
 
 function instanceCard(instance, metrics, hands) {
-  const { instance_id: id, hand_id: hand, instance_name: name, status, agent_name: agent, schedule_id } = instance
+  const { instance_id: id, hand_id: hand, instance_name: name, status, agents, schedule_id } = instance
   const title = `${hand} · ${name}`
   const isPaused = status === 'Paused'
   const kind = status === 'Active' ? 'badge good' : isPaused ? 'badge' : 'badge bad'
@@ -64,7 +64,7 @@ function instanceCard(instance, metrics, hands) {
       {},
       ...facts([
         ...Object.entries(metrics).map(([label, value]) => [label, figure(value)]),
-        ['agent', agent],
+        [agents.length > 1 ? 'agents' : 'agent', agents.map((one) => one.agent_name).join(', ')],
         ['next run', localTime(instance.next_run)],
         ['last run', localTime(instance.last_run)],
       ]),
@@ -79,7 +79,7 @@ function instanceCard(instance, metrics, hands) {
         : act('Resume', 'goes on', () => call('POST', `${path}/resume`)),
       hands.some((one) => one.id === hand && one.has_settings) &&
         button('Settings', title, () => openSettings(hand, id, title)),
-      button('Deactivate', title, () => askToRemove(path, title, agent)),
+      button('Deactivate', title, () => askToRemove(path, title, agents)),
     ),
   )
 }
@@ -219,10 +219,17 @@ async function openSettings(hand, id, title) {
   })
 }
 
-function askToRemove(path, title, agent) {
+function askToRemove(path, title, agents) {
+  const names = agents.map((one) => one.agent_name).join(', ')
   openDialog({
     title: `Deactivate ${title}?`,
-    content: element('p', {}, `The agent ${agent} is removed with its conversations and files.`),
+    content: element(
+      'p',
+      {},
+      agents.length > 1
+        ? `The agents ${names} are removed with their conversations and files.`
+        : `The agent ${names} is removed with its conversations and files.`,
+    ),
     confirm: 'Deactivate',
     isDangerous: true,
     async submit() {

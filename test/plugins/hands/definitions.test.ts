@@ -136,7 +136,6 @@ describe('a definition that cannot be used', () => {
     ],
     ['a format', /dashboard.metrics.1.format: must be one of/, definition('bad', 'format = "colour"')],
     ['a name of the API', /HAND.toml:2: id: "active" is a name of the API/, swap('"bad"', '"active"')],
-    ['roles', /agents: a hand is one agent here/, swap('[agent]', '[agents.lead]')],
     [
       'a shell',
       /requires.0.install.linux_apt: must be one program with plain arguments/,
