@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { omitUndefined } from 'svc/sdk'
-import { Agent, Capabilities, flag, some, text, texts } from './fields.ts'
+import { Agent, flag, some, text, texts } from './fields.ts'
+import type { Capabilities } from './fields.ts'
 
 /** Of an agent of a hand; part of the agent's name. */
 const ROLE = /^[a-z][a-z0-9_-]{0,31}$/
