@@ -1,56 +1,12 @@
 import { findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Hooks, PluginDatabase, Statement } from 'svc/sdk'
+import type { Hooks, Statement } from 'svc/sdk'
 import { TemplateAsked } from '../agents/contract.ts'
 import type { Agent, Agents, Family, Manifest } from '../agents/contract.ts'
 import type { Definition } from './definition.ts'
 import { helperOf, manifestOf } from './manifest.ts'
 import type { Part } from './manifest.ts'
-import type { Instance } from './store.ts'
-
-/** An agent of an instance beside its coordinator. */
-export interface Member {
-  readonly instanceId: string
-  readonly role: string
-  readonly agentId: string
-}
-interface Row {
-  readonly instance_id: string
-  readonly role: string
-  readonly agent_id: string
-}
-const toMember = (row: Row): Member => ({ instanceId: row.instance_id, role: row.role, agentId: row.agent_id })
-
-/** The statements on agents beside the coordinators. */
-export class MemberStore {
-  readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
-    this.#db = db
-  }
-
-  /** Makes its batch fail when the instance has ended, or has an agent of that role. */
-  insert({ instanceId, role, agentId }: Member): Statement {
-    return this.#db.sql`INSERT INTO hands_member (instance_id, role, agent_id)
-      VALUES ((SELECT id FROM hands_instance WHERE id = ${instanceId}), ${role}, ${agentId})`
-  }
-  remove(agentId: string): Statement {
-    return this.#db.sql`DELETE FROM hands_member WHERE agent_id = ${agentId}`
-  }
-  async of(instanceId: string): Promise<readonly Member[]> {
-    const rows = await this.#db.all<Row>`SELECT * FROM hands_member WHERE instance_id = ${instanceId} ORDER BY role`
-    return rows.map(toMember)
-  }
-  async ofAgent(agentId: string): Promise<Member | undefined> {
-    const row = await this.#db.one<Row>`SELECT * FROM hands_member WHERE agent_id = ${agentId}`
-    return row && toMember(row)
-  }
-  /** Those whose instance has ended before they did. */
-  async left(): Promise<readonly Member[]> {
-    const rows = await this.#db.all<Row>`SELECT * FROM hands_member
-      WHERE NOT EXISTS (SELECT 1 FROM hands_instance WHERE hands_instance.id = hands_member.instance_id)`
-    return rows.map(toMember)
-  }
-}
+import type { Instance, Member, MemberStore } from './store.ts'
 
 export interface MembersDeps {
   readonly members: MemberStore

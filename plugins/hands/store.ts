@@ -48,7 +48,7 @@ export interface Instance {
   readonly updatedAt: string
 }
 
-/** Every statement of this plugin. */
+/** The statements on instances. */
 export class InstanceStore {
   readonly #db: PluginDatabase
   readonly #rows: RowReader<typeof Row>
@@ -102,5 +102,50 @@ export class InstanceStore {
 
   #one(row: unknown): Instance | undefined {
     return row === undefined ? undefined : this.#rows.one(row)
+  }
+}
+
+/** An agent of an instance beside its coordinator. */
+export interface Member {
+  readonly instanceId: string
+  readonly role: string
+  readonly agentId: string
+}
+interface MemberRow {
+  readonly instance_id: string
+  readonly role: string
+  readonly agent_id: string
+}
+const toMember = (row: MemberRow): Member => ({ instanceId: row.instance_id, role: row.role, agentId: row.agent_id })
+
+/** The statements on agents beside the coordinators. */
+export class MemberStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Makes its batch fail when the instance has ended, or has an agent of that role. */
+  insert({ instanceId, role, agentId }: Member): Statement {
+    return this.#db.sql`INSERT INTO hands_member (instance_id, role, agent_id)
+      VALUES ((SELECT id FROM hands_instance WHERE id = ${instanceId}), ${role}, ${agentId})`
+  }
+  remove(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM hands_member WHERE agent_id = ${agentId}`
+  }
+  async of(instanceId: string): Promise<readonly Member[]> {
+    const rows = await this.#db
+      .all<MemberRow>`SELECT * FROM hands_member WHERE instance_id = ${instanceId} ORDER BY role`
+    return rows.map(toMember)
+  }
+  async ofAgent(agentId: string): Promise<Member | undefined> {
+    const row = await this.#db.one<MemberRow>`SELECT * FROM hands_member WHERE agent_id = ${agentId}`
+    return row && toMember(row)
+  }
+  /** Those whose instance has ended before they did. */
+  async left(): Promise<readonly Member[]> {
+    const rows = await this.#db.all<MemberRow>`SELECT * FROM hands_member
+      WHERE NOT EXISTS (SELECT 1 FROM hands_instance WHERE hands_instance.id = hands_member.instance_id)`
+    return rows.map(toMember)
   }
 }

@@ -188,6 +188,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/files/mount/watch.ts
       plugins/files/s3/open.ts: problem
       plugins/hands/instances.ts: #plans
+      plugins/hands/members.ts: #plans
       plugins/mcp-server/http/message.ts
       plugins/mcp-server/server.ts
       plugins/mcp/connection/lines.ts
