@@ -4,7 +4,7 @@ import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Label, SentImage, Session } from '../sessions/contract.ts'
+import type { Label, Message, SentImage, Session } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }
@@ -109,6 +109,11 @@ export interface TurnRequest {
   readonly onBehalf?: readonly string[]
   /** The turn that asks for this one by a tool, and waits for it: both count against the same limit of calls. */
   readonly within?: string
+  /**
+   * Who speaks, where it is not the owner of the daemon: the same text whenever the same person or the same group does,
+   * such as `telegram:4711`. By default the name that the sender signed in with.
+   */
+  readonly user?: string
   /** Daemons that the message came through; those of `within` when absent. */
   readonly hops?: number
 }
@@ -323,6 +328,42 @@ export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: strin
  * from call to call, so that providers can keep what they have read.
  */
 export const SystemPromptBuilt = transform<{ readonly agent: Agent; readonly text: string }>('chat:system-prompt-built')
+/** The turn that a hook is about. */
+export interface HookedTurn {
+  readonly id: string
+  readonly sessionId: string
+  readonly entryPoint: EntryPoint
+  /** `TurnRequest.user` */
+  readonly user: string | undefined
+}
+/** What a listener adds to the messages of one turn. The session does not store it. */
+export interface ContextAddition {
+  /** What added it, as the traces of the turn name it. */
+  readonly source: string
+  /** Told to the model right before the message of the turn, the same in each of its calls. */
+  readonly text: string
+  /** What the text carries: the turn's words and calls carry it from then on. */
+  readonly labels: readonly Label[]
+  /** What the trace says was looked for, and what was found. */
+  readonly trace: { readonly input: string; readonly output: string; readonly durationMs: number }
+}
+/** A turn has read its session and calls its model next: a listener may add what the model should know. */
+export const TurnContextBuilt = transform<{
+  readonly agent: Agent
+  readonly turn: HookedTurn
+  /** What the session holds for the model, the message of the turn among them. */
+  readonly messages: readonly Message[]
+  readonly additions: readonly ContextAddition[]
+}>('chat:turn-context-built')
+/**
+ * A turn has its answer: statements for the batch that ends it, so that what is to follow a turn is on disk exactly
+ * when the turn is done. A throw would make the turn fail. It may be applied again when the batch failed.
+ */
+export const TurnEnding = transform<{
+  readonly agent: Agent
+  readonly turn: HookedTurn
+  readonly statements: readonly Statement[]
+}>('chat:turn-ending')
 /** A request to a model is complete: a listener may change what the model is told. */
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
 /** A call of a model that is about to be made, in a turn or for a summary. */

@@ -195,6 +195,8 @@ export class MessageHandler {
       entryPoint: 'channel',
       ...omitUndefined({ images: images.length > 0 ? images : undefined, thinking }),
       labels: await this.#labels(row, adapter, agent),
+      // A group is one listener: what one of its members is told, all are.
+      user: `${row.channel}:${message.chat.kind === 'group' ? message.chat.id : message.sender.id}`,
     })
   }
   /** Text of people nobody vouches for, and text that addresses the model, is text from outside. */

@@ -5,6 +5,7 @@ import type { Agent, Agents, Manifest } from '../../agents/contract.ts'
 import type { Catalog } from '../../catalog/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import { PromptBuilt, SystemPromptBuilt } from '../contract.ts'
+import type { ContextAddition } from '../contract.ts'
 import { isSound } from '../safety/sound-history.ts'
 import type { LiveTurn, TurnOptions } from '../turn/live-turn.ts'
 import type { TurnProgress } from '../turn/progress.ts'
@@ -41,7 +42,10 @@ export async function buildRequest(
   const { compactedTurns, windowShare } = progress
   const { extra_params: extra, system_prompt: rules } = manifest.model
   const all = compactedTurns ? [...compactedTurns.turns, ...turns.slice(compactedTurns.count)] : turns
-  const injected = inject(rules, await repaired(all), manifest.context_injection)
+  const injected = inject(rules, await repaired(all), [
+    ...manifest.context_injection,
+    ...progress.context.map(toInjection),
+  ])
   const hidden = hasOldImages(injected.turns) && (await cannotSee(deps, model))
   const shown = hidden ? withoutOldImages(injected.turns) : injected.turns
   const instructions = options.instructions === undefined ? '' : `\n\n${options.instructions}`
@@ -138,6 +142,10 @@ export function inject(system: string, turns: readonly Turn[], injections: Manif
         : turns.with(at, { ...question, parts: [{ type: 'text', text: before.join('\n\n') }, ...question.parts] }),
   }
 }
+const toInjection = ({ text }: ContextAddition): Manifest['context_injection'][number] => ({
+  content: text,
+  position: 'before_user',
+})
 const toText = ({ name, content }: Manifest['context_injection'][number]): string =>
   name === undefined || name === '' ? content : `[${name}]\n${content}`
 

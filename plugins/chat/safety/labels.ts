@@ -51,6 +51,11 @@ export function union(...parts: readonly Carried[]): Carried {
   return all
 }
 
+/** Labels of one text, all from the same source. */
+export function labelled(labels: readonly Label[], source: string): Carried {
+  return new Map(labels.map((label) => [label, source]))
+}
+
 /** Labels of text by its entry point. A schedule's or a workflow's text is the operator's own. */
 const ENTRY_POINT_LABELS: Readonly<Partial<Record<EntryPoint, readonly Label[]>>> = {
   rest: ['UserInput'],

@@ -27,7 +27,7 @@ export class TurnStopped extends Error {
 /** What a turn runs with beside its messages. The journal keeps it, so that the turn can resume after a restart. */
 export type TurnOptions = Pick<
   TurnRequest,
-  'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model' | 'hops'
+  'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model' | 'hops' | 'user'
 > & {
   /** What the sender presented beside the API key: see `Actor`. */
   readonly credential?: string
@@ -36,7 +36,8 @@ export type TurnOptions = Pick<
 }
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
 export function toOptions(request: Loose<TurnOptions>): TurnOptions {
-  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential, keyMark } = request
+  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops, user, credential, keyMark } =
+    request
   return omitUndefined({
     temperature,
     maxTokens,
@@ -45,6 +46,7 @@ export function toOptions(request: Loose<TurnOptions>): TurnOptions {
     instructions,
     model,
     hops,
+    user,
     credential,
     keyMark,
   })
@@ -65,6 +67,7 @@ const StoredOptions = v.pipe(
     instructions: v.optional(v.string()),
     model: v.optional(v.object({ provider: v.string(), model: v.string() })),
     hops: v.optional(v.number()),
+    user: v.optional(v.string()),
     credential: v.optional(v.string()),
     keyMark: v.optional(v.string()),
   }),
@@ -139,6 +142,10 @@ export class LiveTurn implements AcceptedTurn {
     this.#result.promise.catch(() => undefined)
   }
 
+  /** Who speaks, where it is not the owner. */
+  get user(): string | undefined {
+    return this.options.user
+  }
   get signal(): AbortSignal {
     return this.#abort.signal
   }

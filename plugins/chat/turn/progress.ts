@@ -6,9 +6,10 @@ import type { Agent } from '../../agents/contract.ts'
 import type { Trace } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
-import type { TurnResult } from '../contract.ts'
+import type { ContextAddition, TurnResult } from '../contract.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { Outcome } from './tool-step.ts'
+import { labelled, union } from '../safety/labels.ts'
 import type { Carried } from '../safety/labels.ts'
 import type { ReleaseReservation } from './model-caller.ts'
 import { pressureOf } from '../context/window.ts'
@@ -51,6 +52,8 @@ export class TurnProgress {
   readonly effects: string[] = []
   /** Labels of the model's next words: of all that was ever in its window in this turn. */
   carried: Carried = new Map()
+  /** Told to the model beside the conversation. */
+  context: readonly ContextAddition[] = []
   /** After a compaction within the turn: what replaces the first `count` turns of the loop. */
   compactedTurns: { readonly turns: readonly Turn[]; readonly count: number } | undefined
   /** Part of the model's window that is used; smaller after the provider said that the window is full. */
@@ -132,6 +135,14 @@ export class TurnProgress {
     return reservation ? reservation() : []
   }
 
+  addContext(additions: readonly ContextAddition[]): void {
+    this.context = additions
+    for (const { source, labels, trace } of additions) {
+      this.carried = union(this.carried, labelled(labels, `what ${source} found`))
+      const startedAt = new Date(Date.now() - trace.durationMs).toISOString()
+      this.addTrace({ kind: 'tool', name: source, startedAt, failed: false, ...trace })
+    }
+  }
   addTrace(trace: NewTrace): void {
     const { id, agentId, sessionId } = this.#live
     this.#traces.push({

@@ -9,7 +9,7 @@ import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Message } from '../../sessions/contract.ts'
 import type { ModelHistory } from '../context/history.ts'
 import { offeredTools, reasoningPolicy } from '../context/request.ts'
-import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
+import { TurnContextBuilt, TurnEnded, TurnEnding, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
 import { riskOfCall } from './call-risk.ts'
@@ -114,8 +114,12 @@ export class TurnRunner {
     live.push({ type: 'thinking' })
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
     const { messages, ...turn } = await this.#prepare(run, named)
-    const past = await history.forModel(turn, messages)
+    const [past, { additions }] = await Promise.all([
+      history.forModel(turn, messages),
+      hooks.apply(TurnContextBuilt, { agent: named, turn: live, messages, additions: [] }),
+    ])
     progress.carried = carriedBy(past.messages)
+    if (additions.length > 0) progress.addContext(additions)
     const input = await this.#loopInput(turn, past)
     progress.iterations = input.iterations
     progress.calls = input.pending?.calls ?? []
@@ -218,17 +222,21 @@ export class TurnRunner {
   }
 
   async #finish({ live, progress, startNext }: Run, end: LoopEnd): Promise<TurnResult> {
-    const { record } = this.#deps
+    const { hooks, record } = this.#deps
+    const { agent } = progress
+    if (!agent) throw new Error('a turn ends before its agent is known')
     progress.iterations = end.iterations
     progress.request = undefined
     if (end.usage) progress.addUsage(end.usage)
     const result = progress.result(end.stop)
     const details = `${result.usage.input} tokens in, ${result.usage.output} out`
+    const { statements: following } = await hooks.apply(TurnEnding, { agent, turn: live, statements: [] })
     await this.#commitEnd(live, [
       ...record.answer(live, { text: end.text, reasoning: progress.takeReasoning() }, progress.labels),
       ...(end.usage && progress.model ? record.usage(live, progress.model, end.usage) : []),
       ...progress.releaseReservation(),
       ...record.ended(live, 'done', details, progress),
+      ...following,
       ...startNext(),
     ])
     return result

@@ -102,12 +102,14 @@ export class ChatService implements Chat {
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
     const { credential, keyMark, ...sender } = this.#senderOf(parent)
+    // Whoever holds the API key, a paired device or a local program without a key speaks for the owner.
+    const user = sender.sender?.kind === 'user' ? sender.sender.name : undefined
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,
       sessionId,
       entryPoint,
-      options: toOptions({ hops: parent?.options.hops, ...request, credential, keyMark }),
+      options: toOptions({ hops: parent?.options.hops, user, ...request, credential, keyMark }),
       resumed: false,
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       onBehalf: request.onBehalf,

@@ -1,0 +1,54 @@
+import { startPlugin } from 'svc/testing'
+import { expect, it } from 'vitest'
+import type { Json } from '../../support/json.ts'
+import { temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+import { turnPlugins } from '../plugin-test.ts'
+
+const PLUGIN = `import { definePlugin, transform, notify } from 'svc/sdk'
+import * as v from 'valibot'
+export default definePlugin({
+  name: 'notes', version: '1.0.0', config: v.object({}),
+  migrations: [{ id: '001', sql: 'CREATE TABLE notes_turn (id TEXT PRIMARY KEY, said TEXT NOT NULL)' }],
+  setup({ hooks, db }) {
+    hooks.on(transform('chat:turn-context-built'), (context) => { const [question] = context.messages.filter(({ turnId }) => turnId === context.turn.id).map(({ blocks }) => blocks[0].text); return {
+      ...context,
+      additions: [...context.additions, {
+        source: 'notes', text: 'NOTE for ' + question, labels: ['ExternalNetwork'],
+        trace: { input: question, output: '1 note', durationMs: 2 },
+      }],
+    } })
+    hooks.on(transform('chat:turn-ending'), (turn) => ({
+      ...turn,
+      statements: [...turn.statements, db.sql\`INSERT INTO notes_turn (id, said) VALUES (\${turn.turn.id}, \${turn.turn.entryPoint})\`],
+    }))
+    hooks.on(notify('chat:turn-ended'), async ({ result }) => {
+      const row = await db.one\`SELECT said FROM notes_turn WHERE id = \${result.turnId}\`
+      if (row?.said !== 'rest') throw new Error('the turn ended without its row')
+    })
+    return {}
+  },
+})
+`
+
+it('gets text of a plugin with its labels, in each call of the model, and leaves statements with its end', async () => {
+  await using folder = await temporaryFolder()
+  await writePlugin(folder.path, PLUGIN)
+  await using test = await startPlugin({ plugin: folder.path, builtIns: [...turnPlugins, 'memory', 'activity'] })
+  const agent = await test.spawn('a')
+  const { requests } = test.model
+  await test.say(agent, 'what do you know?', { calls: [{ tool: 'memory_list', args: {} }] }, 'done')
+  expect(requests).toHaveLength(2)
+  for (const { turns } of requests) {
+    expect(turns.find(({ role }) => role === 'user')).toMatchObject({
+      parts: [{ text: 'NOTE for what do you know?' }, { text: 'what do you know?' }],
+    })
+  }
+  const { traces } = (await test.request<Json>('GET', `/api/agents/${agent}/traces`)).body
+  expect(traces).toContainEqual(
+    expect.objectContaining({ name: 'notes', input: 'what do you know?', output_summary: '1 note' }),
+  )
+  // The text is not stored, and what it carries stays with the answer.
+  const stored = await test.request<Json>('GET', `/api/agents/${agent}/session`)
+  expect(JSON.stringify(stored.body)).not.toContain('NOTE')
+  expect(test.defects).toEqual([])
+})
