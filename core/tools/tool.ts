@@ -71,6 +71,8 @@ export interface ToolCallContext {
   readonly onBehalf?: readonly string[]
   /** Daemons that the message of the turn came through. */
   readonly hops?: number
+  /** Who speaks in the turn, as `TurnRequest.user` has it; absent where it is the owner of the daemon. */
+  readonly user?: string
   /** The same on every retry of this call: an idempotency key for external effects. */
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */

@@ -210,7 +210,7 @@ export class ToolExecutor implements ToolPorts {
       ...reports,
       ...this.#calling.caller,
       onBehalf: this.#live.onBehalf,
-      ...omitUndefined({ hops: this.#live.options.hops }),
+      ...omitUndefined({ hops: this.#live.options.hops, user: this.#live.user }),
     })
     const result = await calling.finally(end)
     if (!result.failed && riskOfCall(tools.find(call.name), call.args) !== 'read') progress.effects.push(call.name)

@@ -2,14 +2,15 @@ import { startPlugin } from 'svc/testing'
 import { expect, it } from 'vitest'
 import type { Json } from '../../support/json.ts'
 import { temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
-import { turnPlugins } from '../plugin-test.ts'
+import { turnPlugins, useTool } from '../plugin-test.ts'
 
-const PLUGIN = `import { definePlugin, transform, notify } from 'svc/sdk'
+const PLUGIN = `import { definePlugin, defineTool, transform, notify } from 'svc/sdk'
 import * as v from 'valibot'
 export default definePlugin({
   name: 'notes', version: '1.0.0', config: v.object({}),
   migrations: [{ id: '001', sql: 'CREATE TABLE notes_turn (id TEXT PRIMARY KEY, said TEXT NOT NULL)' }],
-  setup({ hooks, db }) {
+  setup({ hooks, db, tools }) {
+    tools.add(defineTool({ name: 'who', description: 'Who speaks', risk: 'read', input: v.object({}), run: (_, call) => call.user ?? 'the owner' }))
     hooks.on(transform('chat:turn-context-built'), (context) => { const [question] = context.messages.filter(({ turnId }) => turnId === context.turn.id).map(({ blocks }) => blocks[0].text); return {
       ...context,
       additions: [...context.additions, {
@@ -51,4 +52,11 @@ it('gets text of a plugin with its labels, in each call of the model, and leaves
   const stored = await test.request<Json>('GET', `/api/agents/${agent}/session`)
   expect(JSON.stringify(stored.body)).not.toContain('NOTE')
   expect(test.defects).toEqual([])
+})
+
+it('tells a tool who speaks', async () => {
+  await using folder = await temporaryFolder()
+  await writePlugin(folder.path, PLUGIN)
+  await using test = await startPlugin({ plugin: folder.path, builtIns: turnPlugins })
+  expect(await useTool(test, await test.spawn('a'), 'who')).toBe('the owner')
 })
