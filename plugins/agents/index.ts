@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
+import { DeviceWorkListed } from '../pairing/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { CollectProbes } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
@@ -93,6 +94,7 @@ export default definePlugin({
         run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing),
       },
     ])
+    hooks.on(DeviceWorkListed, async (asked) => (await import('./of-device.ts')).addAgents(agents, asked))
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
     return { agents, family, variables: createVariables() }

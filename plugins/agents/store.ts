@@ -80,6 +80,9 @@ export class AgentStore {
       envelope = ${row.envelope}
       WHERE id = ${row.id}`
   }
+  stop(id: string, at: string): Statement {
+    return this.#db.sql`UPDATE agents_agent SET state = 'Stopped', updated_at = ${at} WHERE id = ${id}`
+  }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM agents_agent WHERE id = ${id}`
   }

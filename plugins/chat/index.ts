@@ -11,6 +11,7 @@ import { Cluster, DrainingChanged, MemberEnded, OwnedCounted } from '../cluster/
 import { Uploads } from '../files/contract.ts'
 import { Journal, TurnsAbandoned } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { DeviceWorkListed } from '../pairing/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { CollectProbes } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
@@ -131,6 +132,9 @@ export default definePlugin({
     measureTurns(metrics, composed)
     hooks.on(MemberEnded, ({ id }) => composed.shared()?.ended(id))
     hooks.on(DrainingChanged, () => composed.shared()?.look())
+    hooks.on(DeviceWorkListed, async (asked) =>
+      (await import('./turn/of-device.ts')).addTurns({ journal: services.journal, chat }, asked),
+    )
     hooks.on(DaemonListening, () => composed.shared()?.recoverLater())
     hooks.on(OwnedCounted, async (counts) => [...counts, ...((await composed.shared()?.owners.counts()) ?? [])])
     hooks.on(TurnsAbandoned, async () => {

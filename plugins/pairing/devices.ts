@@ -6,7 +6,9 @@ import type { RemovedDevices } from './removed.ts'
 import type { Device, DeviceRow } from './schema.ts'
 import type { PairingStore } from './store.ts'
 
-type Caller = Pick<RequestFacts, 'principal' | 'clientAddress'>
+/** The name of the source of its credentials. */
+const SOURCE = 'pairing'
+export type Caller = Pick<RequestFacts, 'principal' | 'clientAddress'>
 interface CachedDevice {
   readonly row: DeviceRow
   readonly holder: Holder
@@ -67,7 +69,7 @@ export class Devices {
   /** From here on devices are let in. */
   async open(credentials: PluginCredentials): Promise<void> {
     await this.read()
-    this.#accepted = credentials.accept({ name: 'pairing', find: (digest) => this.#find(digest) })
+    this.#accepted = credentials.accept({ name: SOURCE, find: (digest) => this.#find(digest) })
   }
   #find(digest: string): Holder | undefined {
     const known = this.#byDigest.get(digest)
@@ -132,9 +134,20 @@ export class Devices {
     return [{ ...statement, written }, ...this.#tell(row.id)]
   }
 
-  /** `effects`: of what it made that stays. Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
-  async remove(id: string, by: Caller, effects = 0): Promise<void> {
-    const row = [...this.#byDigest.values()].find((device) => device.row.id === id)?.row ?? this.#refused.get(id)
+  /** What turns remember of a device that is paired. */
+  credentialOf(id: string): string | undefined {
+    const row = this.#rowOf(id)
+    return row && `${row.digest} ${SOURCE}`
+  }
+  #rowOf(id: string): DeviceRow | undefined {
+    return [...this.#byDigest.values()].find((device) => device.row.id === id)?.row ?? this.#refused.get(id)
+  }
+  /**
+   * `also`: in the same batch; `note`: what the trail says of it. Throws `device_not_found`. When it settles the key opens
+   * nothing, and what was opened with it is closed.
+   */
+  async remove(id: string, by: Caller, note = '', also: readonly Statement[] = []): Promise<void> {
+    const row = this.#rowOf(id)
     if (!row || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
     this.#leaving.add(id)
     try {
@@ -142,15 +155,21 @@ export class Devices {
         { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(row.digest)) },
         this.#audit.entry({
           event: 'pairing_changed',
-          details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}${effects === 0 ? '' : `; ${effects} entries tell what it made, which stays`}`,
+          details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}${note}`,
         }),
         ...this.#tell(id),
+        ...also,
       )
     } finally {
       this.#leaving.delete(id)
     }
     this.#accepted?.revoked()
     await this.#noteRemoved(id)
+  }
+  /** What a device began that was removed before. */
+  async stopEffects(id: string, by: Caller, note: string, statements: readonly Statement[]): Promise<void> {
+    const details = `device ${id}, removed before, by ${nameOf(by)}${note}`
+    await this.#store.commit(this.#audit.entry({ event: 'pairing_changed', details }), ...statements)
   }
   #follow(change: () => unknown): void {
     this.#changes++

@@ -3,6 +3,7 @@ import { Broadcast, DatabaseSnapshots, followChanges, rowProofs } from 'svc/inte
 import { definePlugin } from 'svc/sdk'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Settings } from './config.ts'
+import { DeviceWorkListed } from './contract.ts'
 import { Devices } from './devices.ts'
 import { migrations } from './migrations.ts'
 import { pairingRoutes } from './routes.ts'
@@ -15,12 +16,14 @@ export default definePlugin({
   config: v.object({}),
   sections: { pairing: v.optional(Settings, {}) },
   requires: { audit: Audit, feed: AuditFeed, broadcast: Broadcast, snapshots: DatabaseSnapshots },
+  hooks: [DeviceWorkListed],
   migrations,
   async setup({
     config: { pairing: settings },
     credentials,
     db,
     fetch,
+    hooks,
     jobs,
     log,
     own,
@@ -45,7 +48,7 @@ export default definePlugin({
       (made ??= import('./service.ts').then(
         ({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now }),
       ))
-    routes.add(...pairingRoutes({ settings, devices, pairing, audit, feed, fetch }))
+    routes.add(...pairingRoutes({ settings, devices, pairing, audit, feed, fetch, hooks, log }))
     if (!settings.enabled) return {}
     const { takeOverOlder } = await import('./older-devices.ts')
     await takeOverOlder({ home: snapshots.homeDir, vault, store, devices })

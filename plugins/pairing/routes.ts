@@ -1,7 +1,17 @@
 import { defineRoute, Refusal, reply } from 'svc/sdk'
-import type { AnyRoute, Fetch } from 'svc/sdk'
+import type { AnyRoute, Fetch, Hooks, Logger } from 'svc/sdk'
 import type { Settings } from './config.ts'
-import { Completion, DeviceList, DeviceParams, Notification, Notified, Paired, Removed, Requested } from './schema.ts'
+import {
+  Completion,
+  DeviceList,
+  DeviceParams,
+  Notification,
+  Notified,
+  Paired,
+  Removal,
+  Removed,
+  Requested,
+} from './schema.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Devices } from './devices.ts'
 import type { Pairing } from './service.ts'
@@ -14,6 +24,8 @@ export interface PairingRoutesDeps {
   readonly audit: Audit
   readonly feed: AuditFeed
   readonly fetch: Fetch
+  readonly hooks: Pick<Hooks, 'apply'>
+  readonly log: Pick<Logger, 'error'>
 }
 
 const example = {
@@ -155,30 +167,43 @@ function listRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
   })
 }
 
-function removeRoute({ settings, devices, feed }: PairingRoutesDeps): AnyRoute {
+function removeRoute({ settings, devices, feed, hooks, log }: PairingRoutesDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/pairing/devices/:id',
     summary: 'Remove a paired device',
     description:
       'Its key opens nothing from then on, and its open connections end at once. ' +
-      'A device can remove itself; others are removed with the API key. What it and its turns made stays: `effects` ' +
-      'are the entries of the audit trail about agents, schedules, triggers, workflows, goals and tasks.',
+      'A device can remove itself; others are removed with the API key. `effects` are the entries of the audit trail ' +
+      'about agents, schedules, triggers, workflows, goals and tasks that it and its turns made or changed. What of it ' +
+      'goes on is in `staying`. With `effects=stop`, for which the API key is needed, it is ended and in `stopped`: ' +
+      'agents are stopped, schedules and triggers disabled, tasks and runs of workflows cancelled, in one transaction ' +
+      'with the removal; turns are stopped after it. A device that was removed before is taken as well then.',
     auth: 'bearer',
     effect: 'own',
-    effectOf: ({ principal, params }) =>
-      principal.kind === 'device' && principal.id === params.id ? 'own' : 'lasting',
+    effectOf: ({ principal, params, query }) =>
+      principal.kind === 'device' && principal.id === params.id && query.effects === 'keep' ? 'own' : 'lasting',
     cost: 5,
     params: DeviceParams,
+    query: Removal,
     returns: Removed,
     errors: ['not_found', 'device_not_found', 'forbidden'],
-    example: { returns: { ok: true, device_id: example.device_id, effects: [], effects_total: 0 } },
+    example: {
+      returns: {
+        ok: true,
+        device_id: example.device_id,
+        effects: [],
+        effects_total: 0,
+        stopped: [],
+        staying: [
+          { kind: 'schedule', id: '0198c5a0-7e1c-7cc3-98c4-dc0c0c07398f', name: 'daily', agent_id: '0198c5a0-…' },
+        ],
+      },
+    },
     async handle(input) {
       checkEnabled(settings)
-      const { effectsOf } = await import('./effects.ts')
-      const { effects, total } = await effectsOf(feed, input.params.id)
-      await devices.remove(input.params.id, input, total)
-      return { ok: true as const, device_id: input.params.id, effects: [...effects], effects_total: total }
+      const { removeDevice } = await import('./removal.ts')
+      return removeDevice({ devices, feed, hooks, log }, input, input.params.id, input.query.effects === 'stop')
     },
   })
 }

@@ -62,13 +62,25 @@ export const Device = v.object({ device_id: v.string(), ...row })
 export type Device = v.InferOutput<typeof Device>
 export const DeviceList = v.object({ devices: v.array(Device), total: count })
 export const DeviceParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid device ID')) })
+/** Something that a device began; `agent_id` is empty when it is no agent's. */
+const Work = v.object({
+  kind: v.picklist(['agent', 'schedule', 'task', 'trigger', 'turn', 'workflow_run']),
+  id: v.string(),
+  name: v.string(),
+  agent_id: v.string(),
+})
 export const Removed = v.object({
   ok: v.literal(true),
   device_id: v.string(),
   /** What it and its turns made or changed that stays, the newest last; some of it may be gone by now. */
   effects: v.array(v.object({ event: v.string(), agent_id: v.string(), details: v.string(), timestamp: v.string() })),
   effects_total: count,
+  /** What of it was ended, with `effects=stop`. */
+  stopped: v.array(Work),
+  /** What of it goes on. */
+  staying: v.array(Work),
 })
+export const Removal = v.object({ effects: v.optional(v.picklist(['keep', 'stop']), 'keep') })
 
 /** `proof`: see `Devices`. */
 export const DeviceRow = v.object({ id: v.string(), digest: v.string(), proof: v.nullable(v.string()), ...row })

@@ -3,6 +3,7 @@ import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
+import { DeviceWorkListed } from '../pairing/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
@@ -92,6 +93,10 @@ export default definePlugin({
     hooks.on(AgentKilling, async ({ agent, statements }) => {
       if (!(await hasJobs(db, agent.id))) return { agent, statements }
       return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }
+    })
+    hooks.on(DeviceWorkListed, async (asked) => {
+      if (!(await hasJobs(db))) return asked
+      return (await import('./of-device.ts')).addSchedules(await runtime(), asked)
     })
     // The run of a slot has the id of its job of the queue, which waits for the end of the run.
     hooks.on(WorkflowRunChanged, async ({ id, state }) => {

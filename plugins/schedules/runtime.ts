@@ -45,6 +45,7 @@ export interface RuntimeDeps {
 }
 export interface Runtime {
   readonly jobs: JobStore
+  readonly slots: SlotStore
   readonly schedules: Schedules
   readonly scheduler: Scheduler
   readonly runner: SlotRunner
@@ -104,5 +105,5 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
     gone: (runId) => manual.tell(runId),
     wake: () => scheduler.wake(),
   })
-  return { jobs, schedules, scheduler, runner, manual, wakeups: createWakeups(schedules, scheduler) }
+  return { jobs, slots, schedules, scheduler, runner, manual, wakeups: createWakeups(schedules, scheduler) }
 }

@@ -169,16 +169,35 @@ export class Schedules {
       return this.require(code, id)
     })
   }
-  async #commit(before: Job, after: Job): Promise<void> {
-    const { jobs, audit, wake } = this.#deps
+  /** For a batch of somebody else's, which fails when the job changed since it was read; `stopRuns` is called after it. */
+  disabling(job: Job, reason: string): readonly Statement[] {
+    const { clock } = this.#deps
+    return this.#statements(job, { ...job, enabled: false, nextRun: undefined, reason, updatedAt: clock.now() })
+  }
+  /** Slots that wait or run. */
+  async stopRuns(id: string, reason: string): Promise<void> {
+    const { slots, queue } = this.#deps
+    for (const kind of ['slot', 'manual'] as const)
+      for (const { runId, workflowRunId } of (await slots.waiting(id, kind)).slots) {
+        await queue.cancel(LANE, runId)
+        this.#deps.gone(runId)
+        if (workflowRunId !== undefined) await this.#deps.workflows()?.cancel(workflowRunId, reason)
+      }
+  }
+  #statements(before: Job, after: Job): readonly Statement[] {
+    const { jobs, audit } = this.#deps
     const details = `schedule ${after.id} "${after.name}" was changed`
     const change = { before: toRecord(before), after: toRecord(after) }
+    return [
+      jobs.update(after),
+      audit.entry({ event: 'schedule_changed', agentId: after.agentId, details, change }),
+      ...this.#deps.tell(after.id),
+    ]
+  }
+  async #commit(before: Job, after: Job): Promise<void> {
+    const { jobs, wake } = this.#deps
     try {
-      await jobs.commit([
-        jobs.update(after),
-        audit.entry({ event: 'schedule_changed', agentId: after.agentId, details, change }),
-        ...this.#deps.tell(after.id),
-      ])
+      await jobs.commit(this.#statements(before, after))
     } catch (cause) {
       const found = await jobs.find(before.id)
       if (found?.version === before.version) throw cause

@@ -2,6 +2,7 @@ import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
+import { DeviceWorkListed } from '../pairing/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Limits } from './config.ts'
 import { TaskChanged, TaskClaimed, TaskCompleted, TaskPosted, Tasks } from './contract.ts'
@@ -67,6 +68,10 @@ export default definePlugin({
     })
     hooks.on(AgentChanged, async ({ agent }) => {
       if (agent.state === 'Stopped' && (await isUsed())) await (await runtime()).expiry.release(agent.id)
+    })
+    hooks.on(DeviceWorkListed, async (asked) => {
+      if (!(await isUsed())) return asked
+      return (await import('./of-device.ts')).addTasks((await runtime()).tasks, asked)
     })
     return {
       tasks: {

@@ -1,6 +1,7 @@
 import { v7 } from 'uuid'
 import { currentActor, describeActor } from 'svc/internal'
 import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Queue } from '../queue/contract.ts'
@@ -137,6 +138,14 @@ export class TaskService implements Tasks {
         throw new Refusal('conflict', `The task is ${task.status} already`)
       return this.endOf('cancelled', task.result, caller)
     })
+  }
+  /** The same for a batch of somebody else's, which fails when the task changed since it was read. */
+  cancelling(task: StoredTask, reason: string): readonly Statement[] {
+    const { store, changes } = this.#deps
+    return [store.unchanged(task), ...changes.statementsOf(task, this.endOf('cancelled', reason))]
+  }
+  stored(id: string): Promise<StoredTask | undefined> {
+    return this.#deps.store.find(id)
   }
   /** Throws `task_not_found`, also for one that has not ended. Anybody may retry the task of a removed agent. */
   async retry(id: string, caller?: Caller): Promise<StoredTask> {

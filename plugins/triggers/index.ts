@@ -1,9 +1,11 @@
 import { Broadcast, Daemon, followChanges, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import type { Hooks, PluginDatabase } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Turns } from '../chat/contract.ts'
 import { PublishedEvents } from '../events/contract.ts'
+import { DeviceWorkListed } from '../pairing/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { Tasks } from '../tasks/contract.ts'
@@ -91,10 +93,7 @@ export default definePlugin({
     )
     routes.add(...triggerRoutes(runtime))
     tools.add(...triggerTools(runtime, services.agents))
-    hooks.on(AgentKilling, async ({ agent, statements }) => {
-      if (!(await hasTriggers(db, agent.id))) return { agent, statements }
-      return { agent, statements: [...statements, ...(await runtime()).store.endOf(agent.id, Date.now())] }
-    })
+    endWithMaker(ctx, runtime)
     // The run of a trigger has the id of its job.
     hooks.on(WorkflowRunChanged, async ({ id, state }) => {
       if (loaded && state !== 'Running' && state !== 'Pending') await services.queue.hurry(LANE, id)
@@ -107,3 +106,18 @@ export default definePlugin({
     return {}
   },
 })
+
+/** Triggers of an agent end with it, and those of a device when that is asked for. */
+function endWithMaker(
+  { db, hooks }: { readonly db: PluginDatabase; readonly hooks: Pick<Hooks, 'on'> },
+  runtime: () => Promise<Runtime>,
+): void {
+  hooks.on(AgentKilling, async ({ agent, statements }) => {
+    if (!(await hasTriggers(db, agent.id))) return { agent, statements }
+    return { agent, statements: [...statements, ...(await runtime()).store.endOf(agent.id, Date.now())] }
+  })
+  hooks.on(DeviceWorkListed, async (asked) => {
+    if (!(await hasTriggers(db))) return asked
+    return (await import('./of-device.ts')).addTriggers(await runtime(), asked)
+  })
+}

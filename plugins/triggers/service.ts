@@ -173,6 +173,24 @@ export class Triggers {
     })
   }
 
+  /** For a batch of somebody else's; `stopFirings` is called after it. */
+  disabling(trigger: Trigger, reason: string): readonly Statement[] {
+    const { store, clock, tell } = this.#deps
+    const change = { before: toRecord(trigger), after: toRecord({ ...trigger, enabled: false }) }
+    return [
+      store.touch(),
+      store.disable(trigger.id, reason, clock.now()),
+      this.#entry(trigger, `trigger ${trigger.id} was changed`, change),
+      ...tell(trigger.id),
+    ]
+  }
+  /** Those that wait or run. */
+  async stopFirings(id: string): Promise<void> {
+    const { firings, queue, changed } = this.#deps
+    for (const firing of await firings.open(id)) await queue.cancel(LANE, firing.id)
+    changed()
+  }
+
   find(id: string): Promise<Trigger | undefined> {
     return this.#deps.store.find(id)
   }
@@ -246,7 +264,7 @@ const orKept = <T>(given: T | null | undefined, before: T | undefined): T | unde
 const listOf = (target: TriggerBody['delivery']): Trigger['delivery'] =>
   target && target.kind !== 'none' ? [target] : []
 
-function describe({ pattern }: Trigger): string {
+export function describe({ pattern }: Trigger): string {
   return JSON.stringify(renderPattern(pattern))
 }
 /** For the audit trail. */

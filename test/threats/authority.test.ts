@@ -326,7 +326,97 @@ describe('what was tried against it', () => {
     const { entries } = (await host.json('GET', '/api/audit/recent?event_type=pairing_changed', undefined, operator))
       .body
     expect(JSON.stringify(entries)).toContain('1 entries tell what it made, which stays')
+    expect(body).toMatchObject({ stopped: [], staying: [{ kind: 'agent', name: 'of-leaver' }] })
     expect((await host.json('DELETE', `/api/pairing/devices/${other.deviceId}`, undefined, operator)).status).toBe(200)
+  })
+
+  it('what a device began is ended with it when that is asked for, with what its schedules made, and nothing of others', async () => {
+    const tools = ['agent_spawn', 'schedule_create', 'trigger_create', 'task_post']
+    const maker = await spawn(
+      host,
+      'busy-maker',
+      `[capabilities]\ntools = ${JSON.stringify(tools)}\nagent_spawn = true\n`,
+    )
+    const [leaver, other] = [await pair(host, 'leaver'), await pair(host, 'other')]
+    const say = async (who: Caller, ...calls: readonly (readonly [string, unknown])[]): Promise<void> => {
+      const message = calls.map(([tool, args]) => `use ${tool} ${JSON.stringify(args)}`).join('\n')
+      expect((await host.json('POST', `/api/agents/${maker}/message`, { message }, { ...who })).status).toBe(200)
+    }
+    const trigger = (text: string) => ({ pattern: { agent_spawned: { name_pattern: text } }, prompt_template: 'x' })
+    const child = (name: string) => ({ manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })
+    const later = (description: string) => ({ description, schedule: 'daily at 9' })
+    await say(
+      leaver.device,
+      ['agent_spawn', child('left-behind')],
+      ['schedule_create', later(`use trigger_create ${JSON.stringify(trigger('by-a-schedule'))}`)],
+      ['trigger_create', trigger('by-a-turn')],
+      ['task_post', { title: 'left behind', description: '' }],
+    )
+    await say(other.device, ['schedule_create', later('hello')], ['trigger_create', trigger('of-another')])
+    await spawn(host, 'of-the-operator')
+    await say(operator, ['task_post', { title: 'kept', description: '' }])
+    const ask = async (path: string, method = 'GET', body?: unknown, who: Caller = operator) =>
+      (await host.json(method, path, body, { ...who })).body
+    const { schedules } = await ask(`/api/schedules?agent_id=${maker}`)
+    const made = schedules.find((one: { message?: string; action: { message?: string } }) =>
+      JSON.stringify(one).includes('by-a-schedule'),
+    )
+    await ask(`/api/schedules/${made.id}/run`, 'POST')
+    const { workflow_id: workflow } = await ask('/api/workflows', 'POST', {
+      name: 'held',
+      steps: [{ name: 'hold', type: 'wait', with: { event: 'never' } }],
+    })
+    const run = async (who: Caller): Promise<string> =>
+      (await ask(`/api/workflows/${workflow}/run?wait=false`, 'POST', { input: '' }, who)).run_id
+    const [runOfLeaver, runOfOther] = [await run(leaver.device), await run(other.device)]
+
+    // A device may leave, and not decide about what lasts.
+    const path = `/api/pairing/devices/${leaver.deviceId}`
+    expect(await call('DELETE', `${path}?effects=stop`, undefined, leaver.device)).toBe(403)
+    // What it leaves is named, and can be ended later.
+    const { staying } = await ask(path, 'DELETE', undefined, leaver.device)
+    expect(staying.map(({ kind }: { kind: string }) => kind)).toEqual([
+      'agent',
+      'schedule',
+      'task',
+      'trigger',
+      'trigger',
+      'workflow_run',
+    ])
+    const { stopped } = await ask(`${path}?effects=stop`, 'DELETE')
+    expect(stopped).toEqual(staying)
+    expect(await call('DELETE', `${path}?effects=stop`, undefined, operator)).toBe(404)
+
+    const agents = await ask('/api/agents')
+    const stateOf = (name: string) => agents.find((one: { name: string }) => one.name === name).state
+    expect([stateOf('left-behind'), stateOf('of-the-operator'), stateOf('busy-maker')]).toEqual([
+      'Stopped',
+      'Running',
+      'Running',
+    ])
+    const left = (await ask(`/api/schedules?agent_id=${maker}`)).schedules
+    expect(left.map(({ enabled }: { enabled: boolean }) => enabled)).toEqual([false, true])
+    const triggers = await ask(`/api/triggers?agent_id=${maker}`)
+    const enabled = triggers.filter((one: { enabled: boolean }) => one.enabled)
+    expect([triggers.length, JSON.stringify(enabled)]).toEqual([3, expect.stringContaining('of-another')])
+    const { tasks } = await ask('/api/tasks')
+    const statusOf = (title: string) => tasks.find((one: { title: string }) => one.title === title).status
+    expect([statusOf('left behind'), statusOf('kept')]).toEqual(['cancelled', 'pending'])
+    const runState = async (id: string): Promise<string> => (await ask(`/api/workflows/runs/${id}`)).state
+    expect([await runState(runOfLeaver), await runState(runOfOther)]).toEqual([
+      'Cancelled',
+      expect.stringMatching(/Pending|Running/),
+    ])
+    const { entries } = await ask('/api/audit/recent?event_type=pairing_changed')
+    expect(JSON.stringify(entries)).toContain(
+      'what it began is ended: agent 1, schedule 1, task 1, trigger 2, workflow_run 1',
+    )
+
+    // All at once.
+    const { stopped: others } = await ask(`/api/pairing/devices/${other.deviceId}?effects=stop`, 'DELETE')
+    expect(others.map(({ kind }: { kind: string }) => kind)).toEqual(['schedule', 'trigger', 'workflow_run'])
+    expect(await call('GET', '/api/agents', undefined, other.device)).toBe(401)
+    expect(await runState(runOfOther)).toBe('Cancelled')
   })
 
   describe('an approval by a device', () => {
@@ -356,6 +446,20 @@ describe('what was tried against it', () => {
       expect(next).not.toBe(id)
       expect(await call('POST', `/api/approvals/${next}/reject`, undefined, operator)).toBe(200)
       await second
+    })
+
+    it('the turn of a device that waits for one ends with it when that is asked for', async () => {
+      const of = await asking('waiting')
+      const { device, deviceId } = await pair(host)
+      const waiting = host.json('POST', `/api/agents/${of}/message`, { message: 'use system_time {}' }, { ...device })
+      await expect.poll(() => pending(of)).toHaveLength(1)
+      const path = `/api/pairing/devices/${deviceId}?effects=stop`
+      const { stopped } = (await host.json('DELETE', path, undefined, operator)).body
+      expect(stopped).toMatchObject([{ kind: 'turn', agent_id: of }])
+      await waiting.catch(() => undefined)
+      await expect
+        .poll(async () => (await host.json('GET', `/api/turns/${stopped[0].id}`, undefined, operator)).body.state)
+        .toBe('cancelled')
     })
 
     it('given before the agent asks passes one call while the device is paired, and none after its removal', async () => {

@@ -7,6 +7,7 @@ import type { Audit } from '../../audit/contract.ts'
 import type { ChannelMessages } from '../../channels/contract.ts'
 import type { Chat, ToolCalls, Turns } from '../../chat/contract.ts'
 import { EventPublished } from '../../events/contract.ts'
+import { DeviceWorkListed } from '../../pairing/contract.ts'
 import type { Queue } from '../../queue/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { Settings } from '../config.ts'
@@ -87,6 +88,10 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
     if (key !== '') await (await runs()).service.wake(key)
   })
   hooks.on(EventPublished, async ({ eventType, payload }) => (await runs()).service.publish(eventType, payload))
+  hooks.on(DeviceWorkListed, async (asked) => {
+    if (!asked.entries.some(({ event }) => event === 'workflow_changed')) return asked
+    return (await import('./of-device.ts')).addRuns((await runs()).service, asked)
+  })
   jobs.every('runs', TRIM_MS, async (signal) => (await runs()).trim(signal))
   return {
     async workflows() {

@@ -1,7 +1,7 @@
-import { findNearest, sleep, stableId, suggest } from 'svc/internal'
+import { currentActor, findNearest, sleep, stableId, suggest } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Hooks } from 'svc/sdk'
+import type { Hooks, Statement } from 'svc/sdk'
 import { v7 } from 'uuid'
 import type { Approvals } from '../../approvals/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -117,6 +117,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
       ...(run.attempts ?? []).map((attempt) => store.saveAttempt(attempt)),
       ...[...(run.variables ?? [])].map(([name, value]) => store.setVariable(run.id, name, value)),
       queue.add({ lane: LANE, id: run.id, payload: null }),
+      ...this.#beginning(workflow, run),
     ]
     try {
       await store.commit(statements)
@@ -127,6 +128,13 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
     }
     changes.tell(run.id)
     await this.#announce(run.id)
+  }
+
+  /** Who asked for the run, where somebody did: a clock did not. */
+  #beginning({ name }: Workflow, { id, agentId }: Start): readonly Statement[] {
+    if (currentActor() === undefined) return []
+    const details = `run ${id} of workflow "${name}" began`
+    return [this.#deps.audit.entry({ event: 'workflow_changed', details, ...omitUndefined({ agentId }) })]
   }
 
   async find(id: string): Promise<RunSummary | undefined> {
@@ -160,20 +168,30 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
   }
 
   async cancel(id: string, reason: string): Promise<boolean> {
-    const { store, queue, clock, audit } = this.#deps
-    const row = await store.find(id)
+    const row = await this.#deps.store.find(id)
     if (!row || !isActive(row.state)) return false
+    if (!(await this.#commitMove(id, this.cancelling(row, reason), 'Cancelled'))) return false
+    await this.cancelled(row)
+    return true
+  }
+  /** For a batch of somebody else's, which fails when the run has ended; `cancelled` is called after it. */
+  cancelling({ id, workflow_name: name }: RunListRow, reason: string): readonly Statement[] {
+    const { store, clock, audit } = this.#deps
     const error = `cancelled: ${reason}`
-    const details = `run ${id} of workflow "${row.workflow_name}" is ${error}`
-    const entry = audit.entry({ event: 'workflow_failed', details })
-    const move = store.move(id, ['Pending', 'Running', 'Paused'], 'Cancelled', clock.now(), error)
-    if (!(await this.#commitMove(id, [move, store.cancelAttempts(id, clock.now()), entry], 'Cancelled'))) return false
+    return [
+      store.move(id, ['Pending', 'Running', 'Paused'], 'Cancelled', clock.now(), error),
+      store.cancelAttempts(id, clock.now()),
+      audit.entry({ event: 'workflow_failed', details: `run ${id} of workflow "${name}" is ${error}` }),
+    ]
+  }
+  async cancelled({ id, parent_key: parentKey }: RunListRow): Promise<void> {
+    const { store, queue, changes } = this.#deps
+    changes.tell(id)
     await queue.cancel(LANE, id)
     await this.stopSteps(id)
     for (const child of await store.children(id)) await this.cancel(child.id, `run ${id} was cancelled`)
     await this.#announce(id)
-    if (row.parent_key !== null) await this.wake(row.parent_key)
-    return true
+    if (parentKey !== null) await this.wake(parentKey)
   }
   /** The queue gave up a run, which is on disk: whoever waits for it is told, and what it began is ended. */
   async gaveUp(id: string): Promise<void> {

@@ -52,6 +52,8 @@ describe('svc device', () => {
       device_id: id,
       effects: [],
       effects_total: 0,
+      stopped: [],
+      staying: [],
     })
   })
 
