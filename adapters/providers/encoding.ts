@@ -71,15 +71,18 @@ export function nextCallNumber(turns: readonly Turn[]): number {
 /** Longer turns are not cached: they would hold much memory as long as their conversation is in use. In characters. */
 const MAX_CACHED_CHARS = 20_000
 
-/** Encoded turns. Every request repeats the turns of the request before. */
+/**
+ * Encoded turns. Every request repeats the turns of the request before. Each is kept in a property of its turn, which
+ * copies and JSON do not have: the table of a `WeakMap` grows to all turns between two collections and stays so large.
+ */
 export class TurnCache {
-  readonly #encoded = new WeakMap<Turn, string>()
+  readonly #key = Symbol('encoded')
 
   get(turn: Turn, encode: (turn: Turn) => string): string {
-    const cached = this.#encoded.get(turn)
+    const cached = (turn as { readonly [key: symbol]: string | undefined })[this.#key]
     if (cached !== undefined) return cached
     const encoded = encode(turn)
-    if (encoded.length <= MAX_CACHED_CHARS) this.#encoded.set(turn, encoded)
+    if (encoded.length <= MAX_CACHED_CHARS) Reflect.defineProperty(turn, this.#key, { value: encoded })
     return encoded
   }
 }

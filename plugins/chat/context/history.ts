@@ -9,6 +9,7 @@ import type { CompactionConfig } from '../config.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
 import type { TurnProgress } from '../turn/progress.ts'
 import type { Compactor } from './compactor.ts'
+import { HiddenProperty } from './hidden-property.ts'
 import { countTurn, familyOf, maxTokens } from './window.ts'
 
 /** Messages a turn may add before the next turn compacts the session. */
@@ -137,7 +138,7 @@ export function compactionLimits(config: CompactionConfig, { manifest }: Agent):
 }
 
 /** Converted messages. They are converted once: every turn of a session needs its messages again. */
-const converted = new WeakMap<Message, readonly Turn[]>()
+const converted = new HiddenProperty<Message, readonly Turn[]>()
 
 /**
  * Stored messages as a provider takes them. `resumed` is a turn that continues: only its own answers keep the data that
@@ -150,9 +151,7 @@ export function toTurns(messages: readonly Message[], resumed?: string): readonl
       for (const turn of convert(message)) all.push(withReplay(turn, message))
       continue
     }
-    let turns = converted.get(message)
-    if (!turns) converted.set(message, (turns = convert(message)))
-    for (const turn of turns) all.push(turn)
+    for (const turn of converted.get(message, convert)) all.push(turn)
   }
   return all
 }

@@ -1,5 +1,6 @@
 import type { CompletionRequest, ToolCall, Turn } from 'svc/providers'
 import type { ContextPressure } from '../contract.ts'
+import { HiddenProperty } from './hidden-property.ts'
 
 /** What of the window goes where, in tokens. */
 export interface WindowUse {
@@ -259,9 +260,6 @@ function maxTurnTokens(turn: Turn): number {
   return chars * MAX_PER_CHAR
 }
 /** Calls stay the same from turn to turn. */
-const argumentLengths = new WeakMap<ToolCall, number>()
-function argumentChars(call: ToolCall): number {
-  let chars = argumentLengths.get(call)
-  if (chars === undefined) argumentLengths.set(call, (chars = JSON.stringify(call.args ?? null).length))
-  return chars
-}
+const argumentLengths = new HiddenProperty<ToolCall, number>()
+const argumentChars = (call: ToolCall): number =>
+  argumentLengths.get(call, ({ args }) => JSON.stringify(args ?? null).length)
