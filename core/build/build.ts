@@ -29,7 +29,6 @@ const packages = [
   'c12',
   'listhen',
   'jiti',
-  /^crossws/,
   'ofetch',
   'pg',
   'busboy',

@@ -1,7 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
-import type { Peer } from 'crossws'
-import nodeAdapter from 'crossws/adapters/node'
-import type { NodeAdapter } from 'crossws/adapters/node'
+import { WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import type { Principal } from '../auth/principal.ts'
 import type { Admission } from './admission.ts'
 import { away } from './close-codes.ts'
@@ -33,45 +34,96 @@ export interface Accepted {
   readonly principal: Principal
   readonly generation: number
 }
+/** A request to upgrade, as Node hands it over. */
+export interface UpgradeRequest {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+}
 
-/** Connects the WebSocket library to the sockets of plugins. Compression stays off: it costs 240 KB per idle socket. */
-export function openSocketAdapter(deps: SocketAdapterDeps): NodeAdapter {
-  const { settings, log, live } = deps
-  const sockets = new WeakMap<object, LiveSocket>()
-  return nodeAdapter({
-    idleTimeout: Math.min(settings().socketIdleMs, HEARTBEAT_MS) / 1000,
-    // Above the limit of a frame: a client slightly over it gets an error instead of being cut off.
-    serverOptions: { perMessageDeflate: false, maxPayload: settings().socketFrameBytes * 4 },
-    hooks: {
-      upgrade: (request) => ({ headers: contextOf(request).headers }),
-      open: (peer) => {
-        const socket = openSocket(peer, deps)
-        if (!socket) return
-        sockets.set(peer, socket)
-        live.add(socket)
-        void socket.open()
-      },
-      message: (peer, message) => {
-        const socket = sockets.get(peer)
-        if (typeof message.rawData === 'string') socket?.receive(message.rawData)
-        else socket?.receiveBinary()
-      },
-      drain: (peer) => sockets.get(peer)?.wake(),
-      error: (_peer, error) => log.debug('a socket failed', { error }),
-      close: (peer) => {
-        const socket = sockets.get(peer)
-        if (!socket) return
-        live.delete(socket)
-        if (live.size === 0) deps.onEmpty()
-        void socket.gone()
-      },
-    },
-  })
+/** Connects the WebSocket library to the sockets of plugins. */
+export class SocketAdapter {
+  readonly #deps: SocketAdapterDeps
+  readonly #server: WebSocketServer
+  /** Those that have sent nothing since the last round of pings. */
+  readonly #silent = new Set<WebSocket>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(deps: SocketAdapterDeps) {
+    this.#deps = deps
+    const { socketIdleMs, socketFrameBytes } = deps.settings()
+    this.#server = new WebSocketServer({
+      noServer: true,
+      handleProtocols: () => false,
+      // Compression costs 240 KB per idle socket.
+      perMessageDeflate: false,
+      // Above the limit of a frame: a client slightly over it gets an error instead of being cut off.
+      maxPayload: socketFrameBytes * 4,
+    })
+    this.#timer = setInterval(() => this.#ping(), Math.min(socketIdleMs, HEARTBEAT_MS)).unref()
+  }
+
+  /** Switches protocols. `headers` is a flat list of names and values. */
+  upgrade({ request, socket, head }: UpgradeRequest, accepted: Accepted, headers: readonly string[]): void {
+    const addHeaders = (lines: string[]): void => {
+      for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`)
+    }
+    this.#server.once('headers', addHeaders)
+    try {
+      this.#server.handleUpgrade(request, socket, head, (peer) => this.#open(peer, socket, accepted))
+    } finally {
+      this.#server.off('headers', addHeaders)
+    }
+  }
+
+  /** Terminates the sockets that are still open. */
+  end(): void {
+    clearInterval(this.#timer)
+    for (const peer of this.#server.clients) peer.terminate()
+  }
+
+  #open(peer: WebSocket, raw: Duplex, accepted: Accepted): void {
+    const { log, live, onEmpty } = this.#deps
+    const isHeard = (): boolean => this.#silent.delete(peer)
+    peer.on('ping', isHeard)
+    peer.on('pong', isHeard)
+    peer.on('error', (error) => log.debug('a socket failed', { error }))
+    const socket = openSocket(peer, accepted, this.#deps)
+    if (!socket) return
+    live.add(socket)
+    peer.on('message', (data: Buffer, isBinary) => {
+      isHeard()
+      if (isBinary) socket.receiveBinary()
+      else socket.receive(data.toString())
+    })
+    const wake = (): void => socket.wake()
+    raw.on('drain', wake)
+    peer.on('close', () => {
+      raw.off('drain', wake)
+      isHeard()
+      live.delete(socket)
+      if (live.size === 0) onEmpty()
+      void socket.gone()
+    })
+    void socket.open()
+  }
+
+  #ping(): void {
+    for (const peer of this.#server.clients) {
+      if (this.#silent.has(peer)) {
+        peer.terminate()
+        continue
+      }
+      this.#silent.add(peer)
+      if (peer.readyState === peer.OPEN) peer.ping()
+    }
+  }
 }
 
 /** `undefined` when the plugin was unloaded since it accepted the upgrade. */
-function openSocket(peer: Peer, { settings, log, admission, onDefect }: SocketAdapterDeps): LiveSocket | undefined {
-  const { entry, state, address, limitKey, principal, generation } = contextOf(peer).accepted
+function openSocket(peer: WebSocket, accepted: Accepted, deps: SocketAdapterDeps): LiveSocket | undefined {
+  const { settings, log, admission, onDefect } = deps
+  const { entry, state, address, limitKey, principal, generation } = accepted
   const { route } = entry
   try {
     return new LiveSocket(toWire(peer), {
@@ -92,28 +144,13 @@ function openSocket(peer: Peer, { settings, log, admission, onDefect }: SocketAd
   }
 }
 
-function toWire(peer: Peer): Wire {
+function toWire(peer: WebSocket): Wire {
   return {
-    send: (text) => {
-      peer.send(text)
-    },
+    send: (text) => peer.send(text),
     close: (code, reason) => peer.close(code, reason),
     terminate: () => peer.terminate(),
     get bufferedBytes() {
       return peer.bufferedAmount
     },
   }
-}
-
-interface Context {
-  readonly accepted: Accepted
-  readonly headers: Headers
-}
-function contextOf(holder: object): Context {
-  const context: unknown = 'context' in holder ? holder.context : undefined
-  if (!isContext(context)) throw new Error('this socket has no accepted upgrade')
-  return context
-}
-function isContext(value: unknown): value is Context {
-  return typeof value === 'object' && value !== null && 'accepted' in value && 'headers' in value
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
-import type { NodeAdapter } from 'crossws/adapters/node'
 import { checkAuthority } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
@@ -10,7 +9,7 @@ import { limiterKey } from '../limit/client.ts'
 import { parse } from '../schema/parse.ts'
 import type { Admission, Caller } from './admission.ts'
 import { headersOf } from './exchange.ts'
-import { answerHeaders, toHeaders } from './headers.ts'
+import { answerHeaders } from './headers.ts'
 import type { HoldQueue } from './hold-queue.ts'
 import { decodeParams, parseQuery } from './input.ts'
 import { endWith } from './listen.ts'
@@ -18,7 +17,7 @@ import type { RouteTable, SocketEntry } from './router.ts'
 import type { HttpSettings } from './settings.ts'
 import { away, normal } from './close-codes.ts'
 import type { LiveSocket } from './socket.ts'
-import type { Accepted } from './socket-adapter.ts'
+import type { Accepted, SocketAdapter } from './socket-adapter.ts'
 import { offeredProtocols } from './tickets.ts'
 import type { Tickets } from './tickets.ts'
 
@@ -38,7 +37,7 @@ type FoundSocket = NonNullable<ReturnType<RouteTable['findSocket']>>
 /** Turns upgrade requests into sockets, by the same steps as a request. A refusal is an HTTP answer. */
 export class Upgrades {
   readonly #deps: UpgradeDeps
-  #adapter: Promise<NodeAdapter> | undefined
+  #adapter: Promise<SocketAdapter> | undefined
   readonly #live = new Set<LiveSocket>()
   #onEmpty: (() => void) | undefined
   /** Open sockets and upgrades in progress, by address. */
@@ -57,7 +56,12 @@ export class Upgrades {
   async end(ms: number): Promise<void> {
     clearInterval(this.#idleTimer)
     this.#idleTimer = undefined
-    if (this.#live.size === 0) return
+    if (this.#live.size > 0) await this.#closeAll(ms)
+    const adapter = await this.#adapter
+    adapter?.end()
+  }
+
+  async #closeAll(ms: number): Promise<void> {
     for (const socket of this.#live) socket.close(away, 'service restart')
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
@@ -69,8 +73,6 @@ export class Upgrades {
       }),
     ])
     clearTimeout(timer)
-    const adapter = await this.#adapter
-    adapter?.closeAll(away, 'service restart', true)
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -81,7 +83,7 @@ export class Upgrades {
       left = true
       for (const listener of leaveListeners) listener()
     }
-    // This listener stays: the WebSocket library adds its own only in a later turn of the event loop.
+    // The WebSocket library adds its own only when everything below has been awaited.
     socket.on('error', () => socket.destroy())
     socket.on('close', onClose)
     let release: (() => void) | undefined
@@ -93,12 +95,9 @@ export class Upgrades {
       const adapter = await (this.#adapter ??= this.#openAdapter())
       const { answer } = offeredProtocols(caller.header('sec-websocket-protocol'))
       const own = answer === undefined ? [] : ['Sec-WebSocket-Protocol', answer]
-      const headers = toHeaders(answerHeaders(caller.requestId, own, caller.cors))
-      // The adapter keeps this object for the life of the socket. The hooks use only the context, and a real Request
-      // would add several kilobytes to every idle socket.
-      const web = { url: 'http://localhost/', context: { accepted, headers } } as unknown as Request
+      const headers = answerHeaders(caller.requestId, own, caller.cors)
       socket.off('close', onClose)
-      await adapter.handleUpgrade(request, socket, head, web)
+      adapter.upgrade({ request, socket, head }, accepted, headers)
     } catch (error) {
       release?.()
       this.#refuse(caller, socket, error)
@@ -212,11 +211,11 @@ export class Upgrades {
   }
 
   /** Loads the WebSocket code with the first upgrade. */
-  async #openAdapter(): Promise<NodeAdapter> {
+  async #openAdapter(): Promise<SocketAdapter> {
     const { settings, log, admission, onDefect } = this.#deps
-    const { openSocketAdapter } = await import('./socket-adapter.ts')
+    const { SocketAdapter } = await import('./socket-adapter.ts')
     this.#idleTimer ??= setInterval(() => this.#closeIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
-    return openSocketAdapter({
+    return new SocketAdapter({
       settings,
       log,
       admission,

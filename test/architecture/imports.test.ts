@@ -44,7 +44,6 @@ const layerOf = (path: string): number => layers.indexOf(path.split('/')[1] ?? '
 /** Packages that only these modules import. */
 const importers: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
   [/^rou3($|\/)/, ['core/http/']],
-  [/^crossws($|\/)/, ['core/http/']],
   [/^listhen$/, ['core/http/']],
   [/^hookable$/, ['core/hooks/']],
   [/^unstorage($|\/)/, ['core/storage/', 'core/host/context.ts']],
@@ -59,7 +58,7 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
   [/^consola($|\/)/, ['core/log/']],
   [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],
-  [/^ws$/, ['core/net/']],
+  [/^ws$/, ['core/http/', 'core/net/']],
   [/^mqtt$/, ['adapters/channels/mqtt/']],
   [/^@xmpp\//, ['adapters/channels/xmpp/']],
   [/^(imapflow|nodemailer|postal-mime)$/, ['adapters/channels/email/']],

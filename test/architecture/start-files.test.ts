@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 
-/** Notes each file that the loader of Node reads. */
+/** Notes each file that the loader of Node reads, and at the end the modules of Node that were loaded. */
 const recorder = (log: string): string => `
   import { registerHooks } from 'node:module'
   import { appendFileSync } from 'node:fs'
@@ -13,7 +13,19 @@ const recorder = (log: string): string => `
       appendFileSync(${JSON.stringify(log)}, url + '\\n')
       return next(url, context)
     },
-  })`
+  })
+  process.on('exit', () => appendFileSync(${JSON.stringify(log)}, process.moduleLoadList.join('\\n')))`
+
+/** Opens a socket of the chat, and closes it. */
+async function useSocket(url: string): Promise<void> {
+  const [agent] = (await (await fetch(`${url}/api/agents`)).json()) as { id: string }[]
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/api/agents/${agent?.id}/ws`)
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('message', resolve, { once: true })
+    socket.addEventListener('error', () => reject(new Error('the socket failed')), { once: true })
+  })
+  socket.close()
+}
 
 it('adapters that are not enabled are not read, and the host of channels is read by the first request', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-start-files-'))
@@ -45,6 +57,14 @@ it('adapters that are not enabled are not read, and the host of channels is read
     // The fields of a channel are those of its adapter: this one is read, and no other.
     expect(await ask('/api/channels/irc')).toMatchObject({ name: 'irc', available: true })
     expect((await modules()).filter((name) => name === 'adapter')).toHaveLength(1)
+
+    // `fetch` of Node, and its classes, take 14 MB when the first of them is touched.
+    await useSocket(daemon.url)
+    expect(await modules()).toContain('socket-adapter')
+    expect(await daemon.stop()).toBe(0)
+    const all = await readFile(log, 'utf8')
+    expect(all).toContain('NativeModule net')
+    expect(all).not.toContain('undici')
   } finally {
     await rm(home, { recursive: true, force: true })
   }

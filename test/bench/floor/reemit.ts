@@ -3,7 +3,7 @@
  * frame.
  */
 import { createServer } from 'node:http'
-import crossws from 'crossws/adapters/node'
+import { WebSocketServer } from 'ws'
 import { createParser } from 'eventsource-parser'
 
 const upstream = process.env['UPSTREAM'] ?? ''
@@ -49,16 +49,15 @@ const server = createServer((request, response) => {
     () => response.destroy(),
   )
 })
-const sockets = crossws({
-  hooks: {
-    message(peer) {
-      void deltas((text) => {
-        peer.send(JSON.stringify({ type: 'text_delta', content: text }))
-      }).then(() => peer.send('{"type":"response"}'))
-    },
-  },
+const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false })
+sockets.on('connection', (peer) => {
+  peer.on('message', () => {
+    void deltas((text) => {
+      peer.send(JSON.stringify({ type: 'text_delta', content: text }))
+    }).then(() => peer.send('{"type":"response"}'))
+  })
 })
 server.on('upgrade', (request, socket, head) => {
-  void sockets.handleUpgrade(request, socket, head)
+  sockets.handleUpgrade(request, socket, head, (peer) => sockets.emit('connection', peer, request))
 })
 server.listen(Number(process.env['PORT']), '127.0.0.1')

@@ -5,7 +5,7 @@ import { TurnCache } from 'svc/providers'
 import type { ToolCall, Turn } from 'svc/providers'
 import { HiddenProperty } from '../../../plugins/chat/context/hidden-property.ts'
 
-const said = (text: string): Turn => ({ role: 'assistant', text, calls: [] })
+const said = (text: string): Extract<Turn, { role: 'assistant' }> => ({ role: 'assistant', text, calls: [] })
 const call = (id: string): ToolCall => ({ id, name: 'look', args: {} })
 const COUNT = 150_000
 
