@@ -1,4 +1,4 @@
-import { messageOf } from 'svc/internal'
+import { HiddenProperty, messageOf } from 'svc/internal'
 import * as v from 'valibot'
 import type { Part, Turn } from 'svc/providers'
 import type { Logger } from 'svc/sdk'
@@ -9,7 +9,6 @@ import type { CompactionConfig } from '../config.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
 import type { TurnProgress } from '../turn/progress.ts'
 import type { Compactor } from './compactor.ts'
-import { HiddenProperty } from './hidden-property.ts'
 import { countTurn, familyOf, maxTokens } from './window.ts'
 
 /** Messages a turn may add before the next turn compacts the session. */

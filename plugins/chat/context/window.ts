@@ -1,6 +1,6 @@
+import { HiddenProperty } from 'svc/internal'
 import type { CompletionRequest, ToolCall, Turn } from 'svc/providers'
 import type { ContextPressure } from '../contract.ts'
-import { HiddenProperty } from './hidden-property.ts'
 
 /** What of the window goes where, in tokens. */
 export interface WindowUse {

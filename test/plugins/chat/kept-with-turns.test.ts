@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { TurnCache } from 'svc/providers'
 import type { ToolCall, Turn } from 'svc/providers'
-import { HiddenProperty } from '../../../plugins/chat/context/hidden-property.ts'
+import { HiddenProperty } from '../../../core/schema/hidden-property.ts'
 
 const said = (text: string): Extract<Turn, { role: 'assistant' }> => ({ role: 'assistant', text, calls: [] })
 const call = (id: string): ToolCall => ({ id, name: 'look', args: {} })
