@@ -148,7 +148,6 @@ export const memoryTable: readonly MemoryRow[] = [
     private: 'follows from its key alone',
     of: `
       plugins/channels/policies/mention-patterns.ts
-      plugins/chat/context/history.ts
       plugins/chat/context/request.ts
       plugins/chat/context/window.ts
       plugins/chat/safety/sound-history.ts

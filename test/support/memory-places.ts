@@ -13,8 +13,8 @@ interface Node {
   readonly [key: string]: unknown
 }
 
-const COLLECTION = /^(?:Map|Set|WeakMap|WeakSet|KeptRows|HiddenProperty)$|Cache$/
-const COLLECTION_TYPE = /^(?:Map|Set|WeakMap|WeakSet|KeptRows|HiddenProperty)</
+const COLLECTION = /^(?:Map|Set|WeakMap|WeakSet|KeptRows)$|Cache$/
+const COLLECTION_TYPE = /^(?:Map|Set|WeakMap|WeakSet|KeptRows)</
 const FUNCTION = /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/
 /** Types of what cannot hold a row: numbers, flags, functions, timers, signals, promises of nothing. */
 const HOLDS_NOTHING =
