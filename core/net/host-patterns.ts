@@ -16,3 +16,16 @@ export function allowsHost(patterns: readonly string[], url: URL): boolean {
     )
   })
 }
+
+/** A host, with `*` for any characters, and perhaps a port. An IPv6 address stands in brackets. */
+const HOST = /^(?:\[[0-9a-f:*]+\]|[^\s/:?#@[\]\\]+)(?::[\d*]+)?$/i
+/** Why a text is no host pattern, and what to write; `undefined` when it is one. */
+export function hostPatternProblem(pattern: string): string | undefined {
+  if (HOST.test(pattern.trim())) return undefined
+  const rest = pattern
+    .trim()
+    .replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
+    .replace(/^[^/@]*@/, '')
+  const host = /^[^/?#\s]*/.exec(rest)?.[0] ?? ''
+  return `"${pattern}" is no host: write ${HOST.test(host) ? `"${host}"` : 'one such as "api.example.com" or "*.example.com"'}`
+}

@@ -1,5 +1,5 @@
 import type { TomlTable } from 'smol-toml'
-import { parseToml, renderToml, TomlError, NestingError } from 'svc/internal'
+import { hostPatternProblem, parseToml, renderToml, TomlError, NestingError } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
@@ -143,6 +143,10 @@ function withoutEffect(document: ManifestDocument): string[] {
     ...(quiet === undefined || quiet.trim() === '' || QUIET_HOURS.test(quiet)
       ? []
       : [`"autonomous.quiet_hours" has no effect: "${quiet.slice(0, 50)}" is not two times such as 22:00-07:00`]),
+    ...document.capabilities.network.flatMap((pattern) => {
+      const problem = hostPatternProblem(pattern)
+      return problem === undefined ? [] : [`"capabilities.network" allows nothing with it: ${problem}`]
+    }),
     ...(document.module === 'builtin:chat'
       ? []
       : [`module "${document.module}" is not available; the agent runs as "builtin:chat"`]),

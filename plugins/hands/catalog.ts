@@ -2,7 +2,14 @@ import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, messageOf, suggest } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
-import { DEFINITION_FILE, DefinitionProblem, MAX_DEFINITION_BYTES, readDefinition, SKILL_FILE } from './definition.ts'
+import {
+  checkHosts,
+  DEFINITION_FILE,
+  DefinitionProblem,
+  MAX_DEFINITION_BYTES,
+  readDefinition,
+  SKILL_FILE,
+} from './definition.ts'
 import type { Definition } from './definition.ts'
 
 const MAX_SKILL_BYTES = 65_536
@@ -130,6 +137,7 @@ export async function readFolder(
 /** Throws `DefinitionProblem`. `id`: the name of its folder, where it has one. */
 export function parseHand(id: string | undefined, toml: string, skill: string) {
   const definition = readDefinition(toml)
+  checkHosts(definition, toml)
   if (id !== undefined && definition.id !== id)
     throw new DefinitionProblem(undefined, 'id', `"${definition.id}" is not the name of its folder, "${id}"`)
   if (Buffer.byteLength(skill) > MAX_SKILL_BYTES || definition.agent.system_prompt.length + skill.length > 60_000)

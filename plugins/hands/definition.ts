@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isOwnVariable, lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
+import { hostPatternProblem, isOwnVariable, lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
 import { isObject, Refusal } from 'svc/sdk'
 import { Agent, Capabilities, flag, Key, some, text, texts, Variable } from './fields.ts'
 import { readTeam, Roles } from './roles.ts'
@@ -61,6 +61,8 @@ const Setting = v.object({
   default: v.optional(v.union([text(4096), v.boolean()], 'must be a text, or true or false'), ''),
   /** Makes a text a secret: programs of its tools get the value under this name. */
   env_var: v.optional(Variable),
+  /** A text without which its agent has nothing to do; not in the format of other systems. */
+  required: flag,
   options: v.optional(
     v.pipe(
       v.array(
@@ -245,6 +247,17 @@ function checkWhole(found: Definition, problemAt: (key: string, reason: string) 
   if (chosen !== undefined && !settings.some(({ key, setting_type: type }) => key === chosen && type === 'select'))
     throw problemAt('schedule.setting', `there is no select setting "${chosen}"`)
   if (agent.module !== 'builtin:chat') throw problemAt('agent.module', 'must be builtin:chat')
+}
+
+/**
+ * Throws `DefinitionProblem` for an address where a host is meant. Asked of files only: an instance that was activated
+ * with one goes on, without that host.
+ */
+export function checkHosts(definition: Definition, toml: string): void {
+  for (const pattern of definition.capabilities.network) {
+    const problem = hostPatternProblem(pattern)
+    if (problem !== undefined) throw problemIn(toml, 'capabilities.network', problem)
+  }
 }
 
 /** With the line of the key. */

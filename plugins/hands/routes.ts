@@ -44,7 +44,8 @@ function definitionRoutes(open: Open): readonly AnyRoute[] {
     method: 'POST',
     path: '/api/hands/:hand_id/activate',
     summary: 'Make a running instance of a hand',
-    description: 'A second instance needs an `instance_name` of its own.',
+    description:
+      'A second instance needs an `instance_name` of its own. `lacks` names settings without a needed value, and what is not there.',
     status: 201,
     idempotent: true,
     body: schema.ActivateHand,

@@ -45,6 +45,7 @@ const Setting = v.looseObject({
   key: text,
   label: text,
   setting_type: text,
+  required: v.pipe(flag, v.description('Without a value it has nothing to do.')),
   secret: v.pipe(flag, v.description('Its value is in the vault, and shown as `***`.')),
 })
 const settings = v.array(Setting)
@@ -76,6 +77,10 @@ export const Instance = v.object({
     v.description('All of its agents. The coordinator comes first: the schedule wakes it, and it asks the others.'),
   ),
   config: Values,
+  lacks: v.pipe(
+    v.array(text),
+    v.description('Settings that need a value, and what is not there: it works without, and less well or in vain.'),
+  ),
   activated_at: text,
   updated_at: text,
   schedule_id: text,

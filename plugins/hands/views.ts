@@ -12,7 +12,7 @@ import { isMet, platform } from './requirements.ts'
 import type { Present, RequirementState } from './requirements.ts'
 import type { Instance } from './store.ts'
 import type { InstanceSecrets } from './secrets.ts'
-import { isSecret, wakeupOf, withDefaults } from './settings.ts'
+import { isSecret, missingSettings, wakeupOf, withDefaults } from './settings.ts'
 
 /** The role of the agent of a hand that has one only. */
 const MAIN = 'main'
@@ -105,16 +105,24 @@ export class HandViews {
     }))
   }
 
-  async instance(instance: Instance) {
-    const [{ status, wakeup }, agent] = await Promise.all([
+  async instance(instance: Instance, present?: Present) {
+    const [there, { status, wakeup }, agent] = await Promise.all([
+      present ?? this.#deps.present(),
       this.#deps.instances.status(instance),
       this.#deps.agents.find(instance.agentId),
     ])
     const definition = definitionOf(instance)
-    const config =
-      definition instanceof DefinitionProblem
-        ? instance.settings
-        : withDefaults(definition, instance.settings, await this.#deps.secrets.stored(instance.id, definition))
+    const isUsable = !(definition instanceof DefinitionProblem)
+    const stored = isUsable ? await this.#deps.secrets.stored(instance.id, definition) : new Set<string>()
+    const config = isUsable ? withDefaults(definition, instance.settings, stored) : instance.settings
+    const lacks = isUsable
+      ? [
+          ...missingSettings(definition, instance.settings, stored).map(
+            ({ key, label }) => `the setting "${key}" (${label})`,
+          ),
+          ...there.check(definition).flatMap(({ satisfied, label }) => (satisfied ? [] : [label])),
+        ]
+      : []
     return {
       instance_id: instance.id,
       hand_id: instance.handId,
@@ -124,7 +132,7 @@ export class HandViews {
       agent_name: agent?.name ?? '',
       agents: [
         {
-          role: definition instanceof DefinitionProblem ? MAIN : (definition.role ?? MAIN),
+          role: (isUsable ? definition.role : undefined) ?? MAIN,
           agent_id: instance.agentId,
           agent_name: agent?.name ?? '',
           coordinator: true,
@@ -132,6 +140,7 @@ export class HandViews {
         ...(await this.#helpers(instance, definition)),
       ],
       config,
+      lacks,
       activated_at: instance.activatedAt,
       updated_at: instance.updatedAt,
       schedule_id: instance.scheduleId,
@@ -156,9 +165,9 @@ export class HandViews {
     )
   }
   async instances(handId?: string) {
-    const instances = await Promise.all(
-      (await this.#deps.instances.list(handId)).map((instance) => this.instance(instance)),
-    )
+    const all = await this.#deps.instances.list(handId)
+    const present = all.length === 0 ? undefined : await this.#deps.present()
+    const instances = await Promise.all(all.map((instance) => this.instance(instance, present)))
     return { instances, total: instances.length }
   }
   /** The figures of the dashboard, as the agent recorded them in its memory. */
@@ -193,8 +202,9 @@ export class HandViews {
     const id = argument.trim()
     const { instances } = await this.instances(id === '' ? undefined : id)
     const lines = instances.map(
-      ({ hand_id: hand, instance_name: name, status, next_run: next }) =>
-        `- ${hand} (${name}): ${status}${next === null ? '' : `, next run ${next}`}`,
+      ({ hand_id: hand, instance_name: name, status, lacks, next_run: next }) =>
+        `- ${hand} (${name}): ${status}${next === null ? '' : `, next run ${next}`}` +
+        (lacks.length === 0 ? '' : `, lacks ${lacks.join('; ')}`),
     )
     if (id !== '') {
       const { hand, requirements } = await this.#look(id)

@@ -1,5 +1,16 @@
-import { callDaemon, clientArgs, commandLine, connect, defineCommand, exits, print, printJson } from 'svc/cli'
-import { handArgs, Instance, nameOf, readValues, timeOf } from './client.ts'
+import {
+  callDaemon,
+  clientArgs,
+  commandLine,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  note,
+  print,
+  printJson,
+} from 'svc/cli'
+import { agentsOf, handArgs, Instance, nameOf, readValues, timeOf } from './client.ts'
 
 export default defineCommand({
   description: 'Make an agent of a hand and wake it by its schedule.',
@@ -20,10 +31,15 @@ export default defineCommand({
         body: { config, ...(args.name !== undefined && { instance_name: args.name }) },
       }),
     )
+    for (const what of made.lacks) {
+      const [, key] = /^the setting "([^"]+)"/.exec(what) ?? []
+      const mend = key === undefined ? `hand check ${made.hand_id}` : `hand settings ${nameOf(made)} ${key} …`
+      note(escapeControls(`svc: warning: it lacks ${what}: ${commandLine(mend)}`))
+    }
     if (args.json) printJson(made)
     else
       print(
-        `${nameOf(made)} is active as agent "${made.agent_name}", first run ${timeOf(made.next_run)}\n` +
+        `${nameOf(made)} is active as ${made.agents.length > 1 ? `agents ${agentsOf(made)}` : `agent "${made.agent_name}"`}, first run ${timeOf(made.next_run)}\n` +
           `${commandLine(`hand stats ${made.hand_id}`)} shows what it records`,
       )
     return exits.ok

@@ -15,6 +15,12 @@ const check: Check = async ({ daemon }) => {
       failed.map((one) => `${nameOf(one)}: ${escapeControls(one.status.slice(0, 200))}`).join('; '),
       `mend the cause; then ${commandLine(`hand resume ${nameOf(failed[0])}`)} if it was disabled`,
     )
+  const without = instances.find(({ status, lacks }) => status === 'Active' && lacks[0]?.startsWith('the setting'))
+  if (without)
+    return warned(
+      escapeControls(`${nameOf(without)} lacks ${without.lacks[0]}`),
+      `set it with ${commandLine(`hand settings ${nameOf(without)} <key> <value>`)}`,
+    )
   const lacking = hands.filter(({ active, requirements_met: met }) => active && !met)
   if (lacking[0])
     return warned(

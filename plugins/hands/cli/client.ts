@@ -31,6 +31,7 @@ export const Instance = v.looseObject({
   status: text,
   agent_id: text,
   agent_name: text,
+  lacks: v.optional(v.array(text), []),
   agents: v.optional(v.array(v.looseObject({ role: text, agent_name: text })), []),
   schedule_id: text,
   next_run: v.nullable(text),

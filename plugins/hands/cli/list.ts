@@ -32,7 +32,7 @@ export default defineCommand({
         instances.map((one) => [
           nameOf(one),
           agentsOf(one),
-          escapeControls(one.status.slice(0, 60)),
+          escapeControls([one.status.slice(0, 60), ...one.lacks.slice(0, 1).map((what) => `lacks ${what}`)].join(', ')),
           timeOf(one.next_run),
         ]),
       )

@@ -28,6 +28,7 @@ const Detail = v.looseObject({
     v.looseObject({
       key: v.string(),
       label: v.string(),
+      required: v.optional(v.boolean(), false),
       description: v.optional(v.string(), ''),
       setting_type: v.string(),
       options: v.optional(v.array(v.looseObject({ value: v.string() })), []),
@@ -68,9 +69,9 @@ export default defineCommand({
     }
     const line = (title: string, list: readonly string[]): string =>
       `${title.padEnd(10)}${list.length === 0 ? 'none' : list.join(', ')}`
-    const settings = found.settings.map(({ key, label, description, setting_type: type, options }) => {
+    const settings = found.settings.map(({ key, label, description, required, setting_type: type, options }) => {
       const choices = type === 'select' ? ` (${options.map(({ value }) => value).join(' | ')})` : ''
-      return `  ${key}: ${label}${choices}${description === '' ? '' : `. ${description}`}`
+      return `  ${key}: ${label}${choices}${required ? ' (needed)' : ''}${description === '' ? '' : `. ${description}`}`
     })
     print(
       escapeControls(

@@ -43,8 +43,8 @@ function figure({ value, format }) {
 const localTime = (time) => (time === null ? '' : new Date(time).toLocaleString())
 
 function instanceCard(instance, metrics, hands) {
-  const { instance_id: id, hand_id: hand, instance_name: name, status, agents, schedule_id } = instance
-  const title = `${hand} · ${name}`
+  const { instance_id: id, hand_id: hand, instance_name: name, status, agents, lacks, schedule_id } = instance
+  const title = `${hands.find((one) => one.id === hand)?.name ?? hand} · ${name}`
   const isPaused = status === 'Paused'
   const kind = status === 'Active' ? 'badge good' : isPaused ? 'badge' : 'badge bad'
   const path = `/api/hands/instances/${encodeURIComponent(id)}`
@@ -59,11 +59,13 @@ function instanceCard(instance, metrics, hands) {
       element('span', { className: kind }, status.split(':', 1)[0]),
     ),
     status.startsWith('Error') && element('p', { className: 'quote' }, status),
+    lacks.length > 0 && element('p', { className: 'quote' }, `It lacks ${lacks.join('; ')}.`),
     element(
       'dl',
       {},
       ...facts([
         ...Object.entries(metrics).map(([label, value]) => [label, figure(value)]),
+        ['hand', hand],
         [agents.length > 1 ? 'agents' : 'agent', agents.map((one) => one.agent_name).join(', ')],
         ['next run', localTime(instance.next_run)],
         ['last run', localTime(instance.last_run)],
@@ -112,7 +114,14 @@ function handCard({ id, name, description, category, requirements, requirements_
       !isReady && element('span', { className: 'badge warn' }, 'lacks something'),
     ),
     element('p', { className: 'quote' }, description),
-    element('dl', {}, ...facts([['not there', missing.join('; ')]])),
+    element(
+      'dl',
+      {},
+      ...facts([
+        ['id', id],
+        ['not there', missing.join('; ')],
+      ]),
+    ),
     element(
       'div',
       { className: 'actions' },
@@ -145,33 +154,39 @@ async function openDetail(id) {
 
 /** A field for each setting; `read` takes their values. */
 function settingFields(settings, values) {
-  const fields = settings.map(({ key, label, description, setting_type: type, options, secret: isSecret }) => {
-    const value = values[key]
-    const text = [label, description !== '' && element('span', { className: 'hint' }, ` ${description}`)]
-    if (type === 'toggle') {
-      const input = element('input', { type: 'checkbox', checked: value === true })
-      return { key, read: () => input.checked, shown: element('label', { className: 'check' }, input, text) }
-    }
-    const input =
-      type === 'select'
-        ? element(
-            'select',
-            {},
-            options.map((option) =>
-              element(
-                'option',
-                { value: option.value, selected: option.value === value },
-                option.available ? option.label : `${option.label} (not available)`,
+  const fields = settings.map(
+    ({ key, label, description, required, setting_type: type, options, secret: isSecret }) => {
+      const value = values[key]
+      const text = [
+        label,
+        required && element('span', { className: 'hint' }, ' (needed: without it a run does nothing)'),
+        description !== '' && element('span', { className: 'hint' }, ` ${description}`),
+      ]
+      if (type === 'toggle') {
+        const input = element('input', { type: 'checkbox', checked: value === true })
+        return { key, read: () => input.checked, shown: element('label', { className: 'check' }, input, text) }
+      }
+      const input =
+        type === 'select'
+          ? element(
+              'select',
+              {},
+              options.map((option) =>
+                element(
+                  'option',
+                  { value: option.value, selected: option.value === value },
+                  option.available ? option.label : `${option.label} (not available)`,
+                ),
               ),
-            ),
-          )
-        : element('input', {
-            maxlength: '4096',
-            value: value ?? '',
-            ...(isSecret && { type: 'password', autocomplete: 'off' }),
-          })
-    return { key, read: () => input.value, shown: element('label', { className: 'field' }, text, input) }
-  })
+            )
+          : element('input', {
+              maxlength: '4096',
+              value: value ?? '',
+              ...(isSecret && { type: 'password', autocomplete: 'off' }),
+            })
+      return { key, read: () => input.value, shown: element('label', { className: 'field' }, text, input) }
+    },
+  )
   return {
     content: fields.map(({ shown }) => shown),
     read: () => Object.fromEntries(fields.map(({ key, read }) => [key, read()])),
@@ -199,7 +214,8 @@ async function askToActivate(id, title) {
     confirm: 'Activate',
     async submit() {
       const made = await call('POST', `${path}/activate`, { config: fields.read(), instance_name: name.value })
-      await finish(`“${title}” is active as agent ${made.agent_name}.`)
+      const lacks = made.lacks.length === 0 ? '' : ` It lacks ${made.lacks.join('; ')}.`
+      await finish(`“${title}” is active as agent ${made.agent_name}.${lacks}`)
     },
   })
 }

@@ -102,6 +102,13 @@ describe('parsing a manifest', () => {
     ])
     expect(warnings('[capabilities]\nofp_discover = true\nofp_connect = ["bob"]')).toEqual([])
     expect(warnings('[autonomous]\nquiet_hours = "22:00 - 6:30"')).toEqual([])
+    expect(warnings('[capabilities]\nnetwork = ["https://me@x.example:8443/y", "a b"]')).toEqual([
+      '"capabilities.network" allows nothing with it: "https://me@x.example:8443/y" is no host: write "x.example:8443"',
+      '"capabilities.network" allows nothing with it: "a b" is no host: write one such as "api.example.com" or "*.example.com"',
+    ])
+    expect(warnings('[capabilities]\nnetwork = ["*", "*.x.example:8080", "api.*:*", "[::1]:80", "10.0.0.1"]')).toEqual(
+      [],
+    )
     expect(
       warnings(
         [

@@ -57,6 +57,19 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect(await svc('remove', 'lead')).toMatchObject({ code: 5, stderr: expect.stringContaining('comes with svc') })
 })
 
+it('warns of a hand that has not all that it needs', async () => {
+  await writeHand({ home }, 'needy', definition('needy').replace('env_var = "TIDES_TOKEN"', 'required = true'))
+  expect((await svc('show', 'needy')).stdout).toContain('token: Token (needed)')
+  const made = await svc('activate', 'needy')
+  expect([made.code, made.stderr]).toEqual([
+    0,
+    expect.stringContaining('warning: it lacks the setting "token" (Token): `svc hand settings needy/default token'),
+  ])
+  expect((await svc('list', '--active')).stdout).toMatch(/needy\/default .*Active, lacks the setting "token"/)
+  expect((await svc('stop', 'needy')).code).toBe(0)
+  expect((await svc('remove', 'needy')).code).toBe(0)
+})
+
 it('doctor names a hand that cannot be used, and one that fails', async () => {
   const check = async () => (await runHere(['doctor', '--json', '--home', home])).stdout
   await writeHand({ home }, 'bad', definition('bad').replace('"toggle"', '"switch"'))

@@ -135,6 +135,11 @@ describe('a definition that cannot be used', () => {
       `${definition('bad')}[[requires]]\nkey = "x"\nlabel = "X"\nrequirement_type = "binary"\ncheck_value = "../../etc/hostname"\n`,
     ],
     ['a format', /dashboard.metrics.1.format: must be one of/, definition('bad', 'format = "colour"')],
+    [
+      'an address for a host',
+      /HAND.toml:\d+: capabilities.network: "http:\/\/x.example\/y" is no host: write "x.example"/,
+      definition('bad', '[capabilities]\nnetwork = ["http://x.example/y"]'),
+    ],
     ['a name of the API', /HAND.toml:2: id: "active" is a name of the API/, swap('"bad"', '"active"')],
     [
       'a shell',

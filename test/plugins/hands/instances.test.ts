@@ -89,6 +89,26 @@ it('makes an agent with what the definition grants and nothing else, wakes it, a
   ])
 })
 
+it('warns of a setting that it needs, before it runs and until it has one', async () => {
+  const needy = definition('needy').replace('env_var = "TIDES_TOKEN"', 'required = true')
+  await writeHand(
+    test,
+    'needy',
+    `${needy}\n[[requires]]\nkey = "x"\nlabel = "X"\nrequirement_type = "binary"
+check_value = "no-such-program"\noptional = true\n`,
+  )
+  expect((await call('GET', '/api/hands/needy')).settings.at(-1)).toMatchObject({ key: 'token', required: true })
+  const made = await activate('needy')
+  expect(made).toMatchObject({ status: 'Active', lacks: ['the setting "token" (Token)', 'X'] })
+  test.model.requests.length = 0
+  test.model.answer('Nothing to do.')
+  await run(made)
+  expect(test.model.requests[0]?.system).toContain('- Token (token): not set, and needed')
+  await call('PUT', '/api/hands/needy/settings', { token: 'high' })
+  expect((await statusOf(made.instance_id)).lacks).toEqual(['X'])
+  await call('DELETE', `/api/hands/instances/${made.instance_id}`)
+})
+
 it('a paused hand is not woken, and goes on when it is resumed', async () => {
   const { instance_id: id, schedule_id: schedule } = await activate('tides')
   const change = (what: string) => test.request<Json>('POST', `/api/hands/instances/${id}/${what}`)

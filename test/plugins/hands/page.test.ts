@@ -21,7 +21,10 @@ afterAll(async () => {
 })
 
 it('shows hands and what they lack, activates one with settings, pauses it and lets it go', async () => {
-  await writeHand(host, 'tides')
+  const needs =
+    '[[requires]]\nkey = "x"\nlabel = "Gauge"\nrequirement_type = "binary"\ncheck_value = "no-gauge"\noptional = true\n'
+  const toml = definition('tides', needs).replace('env_var = "TIDES_TOKEN"', 'env_var = "TIDES_TOKEN"\nrequired = true')
+  await writeHand(host, 'tides', toml)
   await writeHand(host, 'broken', definition('broken').replace('"toggle"', '"switch"'))
   await using tab = await openTab(browser, host.url, { path: '/pages/hands/hands/hands.html' })
   const { page } = tab
@@ -32,13 +35,14 @@ it('shows hands and what they lack, activates one with settings, pauses it and l
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Harbour').selectOption('husum')
   await dialog.getByLabel('Loud').check()
-  await dialog.getByLabel('Token').fill('a secret')
+  await dialog.getByText('needed: without it').waitFor()
   await dialog.getByLabel('Name of the instance').fill('../x')
   await dialog.getByRole('button', { name: 'Activate' }).click()
   await dialog.getByRole('alert').getByText('must be 1 to 48 letters').waitFor()
   await dialog.getByLabel('Name of the instance').fill('default')
   await dialog.getByRole('button', { name: 'Activate' }).click()
-  const card = page.getByRole('region', { name: 'tides · default', exact: true })
+  const card = page.getByRole('region', { name: 'Tides · default', exact: true })
+  await card.getByText('It lacks the setting "token" (Token); Gauge.').waitFor()
   await card.getByText('none yet').first().waitFor()
   await card.getByRole('button', { name: 'Pause' }).click()
   await card.getByText('Paused').waitFor()
@@ -46,11 +50,12 @@ it('shows hands and what they lack, activates one with settings, pauses it and l
   await card.getByText('Active').waitFor()
   await card.getByRole('button', { name: 'Settings' }).click()
   expect(await dialog.getByLabel('Harbour').inputValue()).toBe('husum')
-  expect(await dialog.getByLabel('Token').inputValue()).toBe('***')
   expect(await dialog.getByLabel('Token').getAttribute('type')).toBe('password')
+  await dialog.getByLabel('Token').fill('a secret')
   await dialog.getByLabel('Harbour').selectOption('hamburg')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByText('hold from its next run').waitFor()
+  await card.getByText('It lacks Gauge.').waitFor()
   await card.getByRole('button', { name: 'Deactivate' }).click()
   await dialog.getByRole('button', { name: 'Deactivate' }).click()
   await page.getByText('is deactivated.').waitFor()
