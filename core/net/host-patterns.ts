@@ -26,6 +26,6 @@ export function hostPatternProblem(pattern: string): string | undefined {
     .trim()
     .replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
     .replace(/^[^/@]*@/, '')
-  const host = /^[^/?#\s]*/.exec(rest)?.[0] ?? ''
+  const host = /^[^/?#]*/.exec(rest)?.[0] ?? ''
   return `"${pattern}" is no host: write ${HOST.test(host) ? `"${host}"` : 'one such as "api.example.com" or "*.example.com"'}`
 }
