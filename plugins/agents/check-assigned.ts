@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
 import type { LoadedAgent } from './registry.ts'
 
@@ -18,8 +18,9 @@ export async function checkAssigned(
   const unknown = list.find((one) => !available.includes(one) && !manifest[kind].includes(one))
   if (unknown !== undefined) {
     const nearest = suggest(findNearest(unknown, available))
-    const names = available.length === 0 ? 'none' : available.join(', ')
-    throw new Refusal('invalid_request', `${kind}: there is no "${unknown}"${nearest}; there are ${names}`, {
+    const command = commandLine(kind === 'skills' ? 'skill list' : 'mcp list')
+    const names = available.length === 0 ? 'there are none' : `${command} names them`
+    throw new Refusal('invalid_request', `${kind}: there is no "${unknown}"${nearest}; ${names}`, {
       details: { unknown, available },
     })
   }

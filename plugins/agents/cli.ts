@@ -10,6 +10,7 @@ export default defineCli({
         spawn: { summary: 'Spawn an agent from a manifest', load: () => import('./cli/spawn.ts') },
         new: { summary: 'Make an agent from a template', load: () => import('./cli/new.ts') },
         show: { summary: 'Show one agent', load: () => import('./cli/show.ts') },
+        skills: { summary: 'Show or change the skills of an agent', load: () => import('./cli/skills.ts') },
         kill: { summary: 'End an agent and remove it', load: () => import('./cli/kill.ts') },
       },
     },

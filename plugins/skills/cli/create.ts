@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import { callDaemon, clientArgs, connect, defineCommand, exits, Failure, print, printJson } from 'svc/cli'
+import { runtimes, SKILL_NAME } from '../manifest/skill.ts'
 
 const Answer = v.looseObject({ skill: v.string(), path: v.string() })
 
@@ -8,11 +9,22 @@ export default defineCommand({
   args: {
     name: { type: 'positional', required: true, description: 'Lower-case letters, digits, "-" and "_"' },
     description: { type: 'string', alias: 'd', required: true, description: 'What it is for and when to use it' },
-    runtime: { type: 'string', default: 'prompt_only', description: 'prompt_only, python, node or shell' },
+    runtime: {
+      type: 'enum',
+      options: runtimes.filter((each) => each !== 'wasm'),
+      default: 'prompt_only',
+      description: 'What runs its tools',
+    },
     ...clientArgs,
   },
   examples: [['svc skill create release-notes -d "Writes release notes. Use when a version is out."', 'a text']],
   async run(args) {
+    if (!SKILL_NAME.test(args.name))
+      throw new Failure(
+        exits.usage,
+        `"${args.name}" cannot be the name of a skill`,
+        'it is 1 to 64 lower-case letters, digits, "-" and "_", and begins with a letter or digit',
+      )
     const body = { name: args.name, runtime: args.runtime, description: args.description }
     const answer = await callDaemon(await connect(args), (client) =>
       client.call('POST', '/api/skills/create', Answer, { body }),

@@ -103,7 +103,7 @@ describe('completion', () => {
       return stdout.trim().split('\n')
     }
     expect(await complete('svc', 'st')).toEqual(['start', 'stop', 'status'])
-    expect(await complete('svc', 'agent', 's')).toEqual(['spawn', 'show'])
+    expect(await complete('svc', 'agent', 's')).toEqual(['spawn', 'show', 'skills'])
     expect(await complete('svc', 'start', '--log')).toEqual(['--log-level', '--log-format'])
     expect(await complete('svc', 'agent', '--json', 'kill', '--u')).toEqual(['--url'])
     expect(await complete('svc', 'models', '--tier', 'f')).toEqual(['frontier', 'fast'])

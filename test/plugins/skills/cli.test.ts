@@ -140,3 +140,26 @@ it.each([
   expect(answer.code).not.toBe(0)
   expect(answer.stderr).toContain(text)
 })
+
+it('gives skills to an agent and takes them, and says which names there are not', async () => {
+  const skills = (...args: string[]) => runHere(['agent', 'skills', 'assistant', ...args, '--home', home])
+  expect((await skills()).stdout).toMatch(/^agent "assistant" has all \d+ skills; .*skill list.* names them\n$/)
+  expect((await skills('set', 'git-expert')).stdout).toBe('agent "assistant" has one skill:\ngit-expert\n')
+  expect((await skills('add', 'docker, regex-expert')).stdout).toContain(
+    '3 skills:\ngit-expert\ndocker\nregex-expert\n',
+  )
+  expect((await skills('remove', 'git-expert,docker')).stdout).toContain('one skill:\nregex-expert\n')
+  expect(await skills('remove', 'docker')).toMatchObject({ code: 4, stderr: expect.stringContaining('has no skill') })
+  const unknown = await skills('add', 'git-expertt')
+  expect(unknown).toMatchObject({ code: 1, stderr: expect.stringMatching(/did you mean "git-expert"\?; .*skill list/) })
+  expect(unknown.stderr).not.toContain('ansible')
+  expect((await skills('remove', 'regex-expert')).stdout).toBe('agent "assistant" has no skills\n')
+  expect((await skills('set', 'all', '--json')).stdout).toContain('"mode": "all"')
+  expect((await skills('remove', 'docker', '--json')).stdout).toContain('"mode": "allowlist"')
+  for (const args of [['add'], ['list', 'docker'], ['drop', 'docker']]) expect((await skills(...args)).code).toBe(2)
+})
+
+it('exits with 2 for a name that cannot be one of a skill', async () => {
+  for (const args of [['Bad-Name'], ['good', '--runtime', 'wasm']])
+    expect(await svc('create', ...args, '--description', 'x')).toMatchObject({ code: 2 })
+})
