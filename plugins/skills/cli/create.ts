@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { callDaemon, clientArgs, connect, defineCommand, exits, Failure, print, printJson } from 'svc/cli'
-import { runtimes, SKILL_NAME } from '../manifest/skill.ts'
 
+/** As the daemon checks it. */
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 const Answer = v.looseObject({ skill: v.string(), path: v.string() })
 
 export default defineCommand({
@@ -11,7 +12,7 @@ export default defineCommand({
     description: { type: 'string', alias: 'd', required: true, description: 'What it is for and when to use it' },
     runtime: {
       type: 'enum',
-      options: runtimes.filter((each) => each !== 'wasm'),
+      options: ['prompt_only', 'python', 'node', 'shell'],
       default: 'prompt_only',
       description: 'What runs its tools',
     },
@@ -19,7 +20,7 @@ export default defineCommand({
   },
   examples: [['svc skill create release-notes -d "Writes release notes. Use when a version is out."', 'a text']],
   async run(args) {
-    if (!SKILL_NAME.test(args.name))
+    if (!NAME.test(args.name))
       throw new Failure(
         exits.usage,
         `"${args.name}" cannot be the name of a skill`,
