@@ -1,5 +1,5 @@
 import { currentActor, newId, untilAnswered } from 'svc/internal'
-import type { Daemon } from 'svc/internal'
+import type { Actor, Daemon } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
@@ -74,6 +74,15 @@ function maxConcurrentTurns(agent: Agent | undefined, entryPoint: EntryPoint): n
   return agent ? agent.manifest.max_concurrent_invocations : 1
 }
 
+/**
+ * `TurnRequest.user` of whoever sends a message. Whoever holds the API key, a paired device or a local program without a
+ * key speaks for the owner. Of an agent's own message it is not known for whom it asks, so it asks for nobody.
+ */
+function speaker(sender: Actor | undefined): string | undefined {
+  if (sender?.kind === 'user') return sender.name
+  return sender?.kind === 'agent' ? `agent:${sender.id}` : undefined
+}
+
 /** Accepts turns, queues them by session, and knows those that wait or run. */
 export class ChatService implements Chat {
   readonly #deps: ChatServiceDeps
@@ -102,8 +111,7 @@ export class ChatService implements Chat {
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
     const { credential, keyMark, ...sender } = this.#senderOf(parent)
-    // Whoever holds the API key, a paired device or a local program without a key speaks for the owner.
-    const user = sender.sender?.kind === 'user' ? sender.sender.name : undefined
+    const user = parent ? parent.options.user : speaker(sender.sender)
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,

@@ -60,3 +60,48 @@ it('tells a tool who speaks', async () => {
   await using test = await startPlugin({ plugin: folder.path, builtIns: turnPlugins })
   expect(await useTool(test, await test.spawn('a'), 'who')).toBe('the owner')
 })
+
+const SPEAKERS = `import { definePlugin, defineRoute, defineService, transform } from 'svc/sdk'
+import * as v from 'valibot'
+export default definePlugin({
+  name: 'speakers', version: '1.0.0', config: v.object({}), requires: { chat: defineService()('chat') },
+  setup({ hooks, routes, services }) {
+    const heard = []
+    hooks.on(transform('chat:turn-context-built'), (context) => {
+      heard.push([context.agent.name, context.turn.user ?? 'the owner'])
+      return context
+    })
+    routes.add(defineRoute({ method: 'POST', path: '/api/say-as', summary: 's', auth: 'bearer', effect: 'conversation', cost: 1,
+      body: v.looseObject({}), returns: v.any(), errors: [],
+      async handle({ body }) {
+        await (await services.chat.accept({ ...body, entryPoint: 'channel' })).result()
+        return heard.splice(0)
+      } }))
+    return {}
+  },
+})
+`
+
+it('says who speaks, also of an agent that is asked by another one meanwhile', async () => {
+  await using folder = await temporaryFolder()
+  await writePlugin(folder.path, SPEAKERS)
+  await using test = await startPlugin({
+    plugin: folder.path,
+    builtIns: [...turnPlugins, 'builtin', 'delegation'],
+    config: { default_provider: 'builtin', default_model: 'offline' },
+  })
+  const rights = '[capabilities]\ntools = ["*"]\nagent_message = ["*"]'
+  const agentId = await test.spawn('asking', rights)
+  await test.spawn('asked', rights)
+  const text = `use agent_send ${JSON.stringify({ agent_id: 'asked', message: 'echo hello' })}`
+  const sayAs = async (user?: string): Promise<unknown> =>
+    (await test.request<Json>('POST', '/api/say-as', { agentId, text, user })).body
+  expect(await sayAs('telegram:4711')).toEqual([
+    ['asking', 'telegram:4711'],
+    ['asked', 'telegram:4711'],
+  ])
+  expect(await sayAs()).toEqual([
+    ['asking', 'the owner'],
+    ['asked', 'the owner'],
+  ])
+})
