@@ -1,5 +1,5 @@
 import { currentActor, newId, untilAnswered } from 'svc/internal'
-import type { Actor, Daemon } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
@@ -74,15 +74,6 @@ function maxConcurrentTurns(agent: Agent | undefined, entryPoint: EntryPoint): n
   return agent ? agent.manifest.max_concurrent_invocations : 1
 }
 
-/**
- * `TurnRequest.user` of whoever sends a message. Whoever holds the API key, a paired device or a local program without a
- * key speaks for the owner. Of an agent's own message it is not known for whom it asks, so it asks for nobody.
- */
-function speaker(sender: Actor | undefined): string | undefined {
-  if (sender?.kind === 'user') return sender.name
-  return sender?.kind === 'agent' ? `agent:${sender.id}` : undefined
-}
-
 /** Accepts turns, queues them by session, and knows those that wait or run. */
 export class ChatService implements Chat {
   readonly #deps: ChatServiceDeps
@@ -110,8 +101,7 @@ export class ChatService implements Chat {
     const shared = this.#deps.shared()
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
-    const { credential, keyMark, ...sender } = this.#senderOf(parent)
-    const user = parent ? parent.options.user : speaker(sender.sender)
+    const { credential, keyMark, user, ...sender } = this.#senderOf(parent)
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,
@@ -150,14 +140,18 @@ export class ChatService implements Chat {
   /** Who sends a message now, or sent that of the turn for which another agent sends it. */
   #senderOf(
     parent: LiveTurn | undefined,
-  ): Pick<LiveTurn, 'sender' | 'keyGeneration'> & Pick<TurnOptions, 'credential' | 'keyMark'> {
+  ): Pick<LiveTurn, 'sender' | 'keyGeneration'> & Pick<TurnOptions, 'credential' | 'keyMark' | 'user'> {
     const sender = currentActor()
+    // Whoever holds the API key, a paired device or a local program without a key speaks for the owner. An agent that no
+    // turn waits for speaks for itself.
+    const speaks = sender?.kind === 'user' ? sender.name : sender?.kind === 'agent' ? `agent:${sender.id}` : undefined
+    const user = parent ? parent.options.user : speaks
     const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
     const keyMark = sender?.kind === 'operator' ? this.#deps.keyMark() : parent?.options.keyMark
     return {
       sender,
       keyGeneration,
-      ...omitUndefined({ credential: sender?.credential ?? parent?.options.credential, keyMark }),
+      ...omitUndefined({ credential: sender?.credential ?? parent?.options.credential, keyMark, user }),
     }
   }
 
