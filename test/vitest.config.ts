@@ -114,6 +114,7 @@ const options = {
 /** Node reads the sources itself and keeps them compiled for all processes; Vite would rewrite every import of theirs. */
 const native = {
   ...options,
+  setupFiles: [...options.setupFiles, join(root, 'test/support/use-sources.ts')],
   experimental: { viteModuleRunner: false, nodeLoader: false },
   execArgv: [...options.execArgv, '--import', new URL('support/public-modules.ts', import.meta.url).href],
 } satisfies UserConfig['test']
