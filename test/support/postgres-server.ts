@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
+import type { QueryArrayResult } from 'pg'
 import { memoryFolder } from './memory-folder.ts'
 
 /**
@@ -24,9 +24,6 @@ import { memoryFolder } from './memory-folder.ts'
  * `server.createDatabase()`. Nothing of them is left when the run ends, however it ends.
  */
 
-const run = promisify(execFile)
-/** Of one query. */
-const MAX_OUTPUT_BYTES = 2 ** 28
 const keeper = fileURLToPath(new URL('postgres.sh', import.meta.url))
 /** Where a test asks for the server of the run: see `serve-postgres.ts`. */
 export const SHARED_ADDRESS = 'SVC_TEST_POSTGRES'
@@ -37,7 +34,7 @@ export interface TestDatabase extends AsyncDisposable {
   readonly name: string
   /** The folder of the server's Unix socket. */
   readonly host: string
-  /** What `psql` prints for a text of SQL: a line for each row, `|` between its values. */
+  /** What `psql -At` prints for a text of SQL: a line for each row, `|` between its values. */
   query(sql: string): Promise<string>
 }
 
@@ -103,7 +100,7 @@ export async function startPostgres(
   for (const stream of [child.stdin, child.stdout, child.stderr]) if ('unref' in stream) (stream.unref as () => void)()
   return {
     host,
-    createDatabase: () => createDatabase(bin, host),
+    createDatabase: () => createDatabase(host),
     async stop(mode) {
       const stopped = once(told, 'line')
       child.stdin.write(`stop ${mode}\n`)
@@ -127,7 +124,7 @@ export async function startPostgres(
 /** An empty database on the server of this run, dropped with everybody who still uses it when it is disposed. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   shared ??= findShared()
-  return await createDatabase(findBinaries(), await shared)
+  return await createDatabase(await shared)
 }
 let shared: Promise<string> | undefined
 
@@ -143,30 +140,35 @@ async function findShared(): Promise<string> {
   return answer.host
 }
 
-async function createDatabase(bin: string, host: string): Promise<TestDatabase> {
+async function createDatabase(host: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await manage(host, `CREATE DATABASE ${name} STRATEGY file_copy`)
+  await query(host, 'postgres', `CREATE DATABASE ${name} STRATEGY file_copy`)
   return {
     url: `postgres:///${name}?host=${encodeURIComponent(host)}&user=svc`,
     name,
     host,
-    async query(sql) {
-      const parameters = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-h', host, '-U', 'svc', '-c', sql, name]
-      const { stdout } = await run(join(bin, 'psql'), parameters, { maxBuffer: MAX_OUTPUT_BYTES })
-      return stdout.trimEnd()
+    query: (sql) => query(host, name, sql),
+    async [Symbol.asyncDispose]() {
+      await query(host, 'postgres', `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
     },
-    [Symbol.asyncDispose]: () => manage(host, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   }
 }
 
-/** Makes and drops databases, which every other test does: a process for each takes longer. */
-async function manage(host: string, sql: string): Promise<void> {
-  const client = new Client({ host, user: 'svc', database: 'postgres' })
+/** What `psql -At` prints for the text; starting that for each takes longer. */
+async function query(host: string, database: string, text: string): Promise<string> {
+  // Values as the server writes them.
+  const client = new Client({ host, user: 'svc', database, types: { getTypeParser: () => String } })
   // The query that runs rejects.
   client.on('error', () => undefined)
   await client.connect()
   try {
-    await client.query(sql)
+    // One result for each statement.
+    const results: unknown = await client.query<(string | null)[]>({ text, rowMode: 'array' })
+    const rows = [results as QueryArrayResult<(string | null)[]>].flat().flatMap((result) => result.rows)
+    return rows
+      .map((values) => values.join('|'))
+      .join('\n')
+      .trimEnd()
   } finally {
     await client.end()
   }
