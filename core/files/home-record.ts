@@ -6,6 +6,9 @@ import { SerialQueue } from '../scope/queue.ts'
 import { hasCode } from './confine.ts'
 import { replaceConfined } from './late.ts'
 
+type Entries<S extends v.GenericSchema> = readonly (readonly [string, v.InferOutput<S>])[]
+type Keep<S extends v.GenericSchema> = (entries: Entries<S>) => Entries<S>
+
 /**
  * What a home remembers by name, in a JSON file of its own: the last changes that it has made or adopted of what daemons
  * share. It tells what a restored database has forgotten, and what somebody has put back there.
@@ -14,10 +17,13 @@ export class HomeRecord<S extends v.GenericSchema> {
   readonly #home: string
   readonly #file: string
   readonly #schema: S
+  readonly #keep: Keep<S>
   readonly #writes = new SerialQueue()
   #entries: ReadonlyMap<string, v.InferOutput<S>> | undefined
 
-  constructor(home: string, file: string, schema: S) {
+  /** `keep`: the entries that are still of use, of all with the new one, which is the last. */
+  constructor(home: string, file: string, schema: S, keep: Keep<S> = (entries) => entries) {
+    this.#keep = keep
     this.#home = home
     this.#file = file
     this.#schema = schema
@@ -38,7 +44,8 @@ export class HomeRecord<S extends v.GenericSchema> {
   /** Durable when it settles. */
   put(name: string, entry: v.InferOutput<S>): Promise<void> {
     return this.#writes.run(async () => {
-      const entries = new Map(await this.all()).set(name, entry)
+      const before = [...(await this.all())].filter(([known]) => known !== name)
+      const entries = new Map(this.#keep([...before, [name, entry]]))
       const text = JSON.stringify(Object.fromEntries(entries), null, 2)
       await replaceConfined(this.#home, this.#file, `${text}\n`)
       this.#entries = entries

@@ -30,7 +30,8 @@ export default definePlugin({
   async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools, vault }) {
     const derive = () => services.snapshots.deriveKey('approvals')
     const codes = rowProofs({ derive, vault })
-    const proofs = lazily(async () => new (await import('./proof.ts')).ApprovalProofs(codes, log))
+    const revoked = lazily(async () => new (await import('./revoked.ts')).RevokedGrants(services.snapshots.homeDir))
+    const proofs = lazily(async () => new (await import('./proof.ts')).ApprovalProofs(codes, log, await revoked()))
     const store = new ApprovalStore(db, log, proofs, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
@@ -53,6 +54,8 @@ export default definePlugin({
       granted: countGranted(metrics),
       asks: (agent, tool) => asks(agent, tool, config),
       remember: (principal) => services.daemon.remember(principal),
+      revoked: async (id, at) => (await revoked()).put(id, { revoked_at: at }),
+      tellRevoked: (id) => services.broadcast.tell('approvals.revoked', { id }),
       holds: (remembered) => services.daemon.isHeld(remembered),
       limits: limitsOf(config),
       requested(approval) {
@@ -67,7 +70,8 @@ export default definePlugin({
       },
     })
     own('timers of approvals', () => service.close())
-    if (services.broadcast.isShared) (await import('./decisions.ts')).hear(services.broadcast, service, { own, failed })
+    if (services.broadcast.isShared)
+      (await import('./decisions.ts')).hear(services.broadcast, service, { own, failed, revoked })
     await service.open()
     const deps = { config, service, store, clock: wallClock, tools, leaving }
     const gate = lazily(async () => new (await import('./gate.ts')).ApprovalGate(deps))

@@ -1,6 +1,7 @@
 import type { RowProofs } from 'svc/internal'
 import type { Logger } from 'svc/sdk'
 import type { Approval } from './contract.ts'
+import type { RevokedGrants } from './revoked.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 
 export type Proofs = Pick<RowProofs, 'of' | 'holds'>
@@ -85,8 +86,11 @@ export class ApprovalProofs {
   readonly #proofs: Proofs
   readonly #log: Pick<Logger, 'error'>
   readonly #named = new Set<string>()
-  constructor(proofs: Proofs, log: Pick<Logger, 'error'>) {
+  readonly #revoked: Pick<RevokedGrants, 'find'> | undefined
+  /** `revoked`: standing approvals that this home knows to be revoked. */
+  constructor(proofs: Proofs, log: Pick<Logger, 'error'>, revoked?: Pick<RevokedGrants, 'find'>) {
     this.#proofs = proofs
+    this.#revoked = revoked
     this.#log = log
   }
 
@@ -114,15 +118,17 @@ export class ApprovalProofs {
     return { ...row, first_by: null, first_person: null, first_at: null, first_credential: null, first_in_own_chat: 0 }
   }
   async holdsGrant(row: GrantRow): Promise<boolean> {
-    if (await this.#proofs.holds(grantFields(row), row.proof)) return true
-    this.#name('approvals_grant', row.id, 'permits nothing')
+    const isProven = await this.#proofs.holds(grantFields(row), row.proof)
+    const wasRevoked = row.revoked_at === null && (await this.#revoked?.find(row.id)) !== undefined
+    if (isProven && !wasRevoked) return true
+    this.#name('approvals_grant', row.id, 'permits nothing', wasRevoked ? 'it was revoked, and put back' : UNPROVEN)
     return false
   }
 
-  #name(table: string, id: string, effect: string): void {
+  #name(table: string, id: string, effect: string, why = UNPROVEN): void {
     if (this.#named.has(id) || this.#named.size >= MAX_NAMED) return
     this.#named.add(id)
-    this.#log.error(`the row of ${table} with id ${JSON.stringify(id)} ${effect}: ${UNPROVEN}`)
+    this.#log.error(`the row of ${table} with id ${JSON.stringify(id)} ${effect}: ${why}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { Principal } from 'svc/sdk'
+import type { Principal, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import { toIso } from 'svc/internal'
@@ -40,6 +40,10 @@ export interface ApprovalServiceDeps {
   readonly resolved: (approval: Approval) => void
   /** Called when a standing approval let a call pass. */
   readonly granted: () => void
+  /** Remembers in this home that a standing approval was revoked. */
+  readonly revoked: (id: string, at: string) => Promise<void>
+  /** The same for the other daemons on the database. */
+  readonly tellRevoked: (id: string) => readonly Statement[]
   /** Called when a request could not be expired at its time. */
   readonly failed: (error: unknown) => void
 }

@@ -8,7 +8,10 @@ import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalServiceDeps } from './service.ts'
 
-export interface StandingDeps extends Pick<ApprovalServiceDeps, 'store' | 'audit' | 'clock' | 'limits' | 'granted'> {
+export interface StandingDeps extends Pick<
+  ApprovalServiceDeps,
+  'store' | 'audit' | 'clock' | 'limits' | 'granted' | 'revoked' | 'tellRevoked'
+> {
   readonly isOverdue: (row: Pick<RequestRow, 'expires_at'>) => boolean
   /** A request was answered in the name of a standing approval. */
   readonly settle: (row: RequestRow) => void
@@ -173,6 +176,7 @@ export class StandingApprovals {
     try {
       await store.commit(
         store.revokeGrant(row.id, by, at),
+        ...this.#deps.tellRevoked(row.id),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
@@ -180,6 +184,7 @@ export class StandingApprovals {
         }),
       )
       this.#deps.counted(-1)
+      await this.#deps.revoked(row.id, at)
       return at
     } catch (error) {
       const now = await store.findGrant(row.id)

@@ -39,6 +39,7 @@ export default definePlugin({
           jobs,
           sharedKey: async () => (broadcast.isShared ? snapshots.deriveKey('sign-in') : undefined),
           proofs: rowProofs({ derive: () => snapshots.deriveKey('sign-in-rows'), vault }),
+          ended: new (await import('./ended.ts')).EndedSignIns(snapshots.homeDir),
           follow: (rows) => followChanges({ broadcast, own }, 'sso.sessions', rows),
           warn: (message, fields) => log.warn(message, fields),
         })

@@ -5,6 +5,7 @@ import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
+import type { EndedSignIns } from './ended.ts'
 import type { Session } from './schema.ts'
 import type { SessionStore } from './store.ts'
 
@@ -14,6 +15,8 @@ export interface SessionsDeps {
   readonly now: () => number
   /** Of rows that a daemon wrote. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
+  /** What this home knows to be ended. */
+  readonly ended: Pick<EndedSignIns, 'all' | 'put'>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   /** The sign-ins could not be read anew. */
@@ -68,8 +71,9 @@ export class Sessions {
       proven = await Promise.all(rows.map((row) => this.#deps.proofs.holds(provenFields(row), row.proof)))
     } while (changes !== this.#changes)
     const before = this.#byDigest
+    const ended = await this.#deps.ended.all()
     const permitted = rows.filter((session, at) => {
-      if (!proven[at]) return false
+      if (!proven[at] || ended.has(session.id)) return false
       const provider = this.#deps.providers.find(({ id }) => id === session.provider)
       return (
         provider !== undefined &&
@@ -79,6 +83,12 @@ export class Sessions {
     })
     this.#byDigest = new Map(permitted.map((session) => [session.digest, toCached(session)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
+    const known = new Set(rows.map(({ id }) => id))
+    // Ended by another daemon.
+    for (const { session } of before.values()) if (!known.has(session.id)) await this.#noteEnded(session)
+  }
+  async #noteEnded({ id, expires_at: at }: Session): Promise<void> {
+    if (at > this.#time()) await this.#deps.ended.put(id, { expires_at: at })
   }
 
   list(): readonly Session[] {
@@ -131,6 +141,7 @@ export class Sessions {
       audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }),
       ...this.#tell(session.id),
     )
+    for (const one of oldest) await this.#noteEnded(one)
     return { token, session }
   }
 
@@ -147,6 +158,7 @@ export class Sessions {
       audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }),
       ...this.#tell(session.id),
     )
+    await this.#noteEnded(session)
   }
 
   /** Drops expired sign-ins; otherwise the connections opened with them would stay as long as they are idle. */

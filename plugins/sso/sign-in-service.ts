@@ -4,6 +4,7 @@ import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { readProviders } from './config.ts'
 import type { Provider } from './config.ts'
+import type { EndedSignIns } from './ended.ts'
 import type { ExternalAuth } from './section.ts'
 import type { SignInFlow } from './sign-in-flow.ts'
 import { Sessions } from './sessions.ts'
@@ -22,6 +23,8 @@ export interface SignInServiceDeps {
   readonly sharedKey: () => Promise<Uint8Array | undefined>
   /** Of rows of sign-ins. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
+  /** What this home knows to be ended. */
+  readonly ended: Pick<EndedSignIns, 'all' | 'put'>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void
@@ -50,6 +53,7 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
     audit,
     now,
     proofs: deps.proofs,
+    ended: deps.ended,
     follow,
     failed: (error) => warn('the sign-ins could not be read', { error: messageOf(error) }),
     providers,

@@ -43,7 +43,10 @@ const send: ToolDescription = {
 }
 
 const codes = new RowProofs({ derive: () => Promise.resolve(new Uint8Array(32)), vault: { write: async () => {} } })
-const proofs = () => Promise.resolve(new ApprovalProofs(codes, recorder().log))
+/** Of the home; each test has its own grants. */
+const revocations = new Map<string, { revoked_at: string }>()
+const remembered = { find: async (id: string) => revocations.get(id) }
+const proofs = () => Promise.resolve(new ApprovalProofs(codes, recorder().log, remembered))
 
 async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsConfig> = {}) {
   const { database } = await open(engine)
@@ -76,6 +79,8 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       },
       resumed: () => undefined,
       granted: () => granted++,
+      revoked: async (id, at) => void revocations.set(id, { revoked_at: at }),
+      tellRevoked: () => [],
       failed: (error) => {
         throw error
       },
@@ -678,6 +683,18 @@ describe.each(engines)('the gate on %s', (engine) => {
       await service.revokeAll('agent', 'session', 'the session ended')
       expect(await service.grants()).toEqual([])
       expect((await lines()).filter((line) => /^grant \S+ of session session revoked/.test(line))).toHaveLength(2)
+    })
+
+    it('permits nothing once it is revoked, also when its row says that it is not', async () => {
+      const { db, service } = await granted('ls')
+      const [grant] = await service.grants('agent', 'session')
+      const rows = await db.all<{ standing_key: string; tool_name: string }>`SELECT * FROM approvals_grant`
+      const call = { agentId: 'agent', sessionId: 'session', tool: rows[0]?.tool_name ?? '', summary: '' }
+      const key = rows[0]?.standing_key ?? ''
+      expect(await service.covers(call, { key })).toBe('operator')
+      await service.revoke(grant?.id ?? '', 'operator')
+      await db.run`UPDATE approvals_grant SET revoked_at = NULL, revoked_by = NULL`
+      expect([await service.covers(call, { key }), await service.grants()]).toEqual([undefined, []])
     })
 
     it('answers what waits already and what is asked in the same moment, and nothing beside it', async () => {

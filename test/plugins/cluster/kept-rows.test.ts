@@ -96,6 +96,7 @@ const kept: readonly Kept<unknown>[] = [
         audit: { entry: () => database.sql.sql`SELECT 1` } as unknown as Audit,
         now: () => Date.parse(AT),
         proofs,
+        ended: { all: async () => new Map(), put: async () => {} },
         follow,
         failed,
         providers: [provider],
@@ -190,6 +191,8 @@ describe('rows in memory', () => {
         resumed: () => undefined,
         resolved: () => undefined,
         granted: () => undefined,
+        revoked: async () => undefined,
+        tellRevoked: () => [],
         failed,
         asks: () => false,
         remember: () => undefined,
@@ -204,7 +207,11 @@ describe('rows in memory', () => {
           grantsPerSession: 0,
         },
       })
-      hear(database.broadcast, service, { own: () => undefined, failed })
+      hear(database.broadcast, service, {
+        own: () => undefined,
+        failed,
+        revoked: async () => ({ put: async () => undefined }),
+      })
       return service
     })
     const waiting = async (id: string) => {

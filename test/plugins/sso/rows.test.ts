@@ -20,6 +20,11 @@ const ada = {
 } as Identity
 
 async function start() {
+  const known = new Map<string, { expires_at: string }>()
+  const ended = {
+    all: async () => known,
+    put: async (id: string, entry: { expires_at: string }) => void known.set(id, entry),
+  }
   const { database } = await open('sqlite')
   await database.migrate('sso', migrations)
   const db = database.sql
@@ -34,6 +39,7 @@ async function start() {
     audit: { entry: () => db.sql`SELECT 1` } as unknown as Audit,
     now: () => NOW,
     proofs,
+    ended,
     follow: () => () => [],
     failed(error) {
       throw error
@@ -56,6 +62,18 @@ it('a row of a sign-in counts as the daemon wrote it only', async () => {
   await db.run`UPDATE sso_session SET expires_at = '2030-01-01T00:00:00.000Z' WHERE id <> 'forged'`
   await sessions.read()
   expect(sessions.list()).toEqual([])
+})
+
+it('a sign-in that was ended lets nobody in when its row comes back, whoever ended it', async () => {
+  const { db, sessions } = await start()
+  const [own, others] = [await sessions.create(ada, '127.0.0.1'), await sessions.create(ada, '127.0.0.1')]
+  await db.run`CREATE TABLE kept AS SELECT * FROM sso_session`
+  await sessions.remove(own.session, 'Ada')
+  await db.run`DELETE FROM sso_session`
+  await sessions.read()
+  await db.run`INSERT INTO sso_session SELECT * FROM kept`
+  await sessions.read()
+  expect([sessions.byToken(own.token), sessions.byToken(others.token)]).toEqual([undefined, undefined])
 })
 
 it('what is handed to a page is taken with its own code only, and as the daemon wrote it', async () => {
