@@ -94,7 +94,10 @@ export default definePlugin({
         run: async () => (await import('./signing-probe.ts')).probe(config.manifest_signing),
       },
     ])
-    hooks.on(DeviceWorkListed, async (asked) => (await import('./of-device.ts')).addAgents(agents, asked))
+    hooks.on(DeviceWorkListed, async (asked) => {
+      const { addAgents } = await import('./of-device.ts')
+      return addAgents({ ...services, agents, store, registry, hooks }, asked)
+    })
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
     return { agents, family, variables: createVariables() }

@@ -13,7 +13,6 @@ import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import type { ChooseModel, NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
-import type { DeviceWork } from '../pairing/contract.ts'
 import type { LoadedAgent, AgentRegistry } from './registry.ts'
 import type { AgentRow, NewAgent } from './schema.ts'
 import { grants, mayMessage } from './rights.ts'
@@ -297,27 +296,6 @@ export class AgentService implements Agents {
       return { state: to, what: `${command}: ${state} to ${to}` }
     })
     return { agent, moved }
-  }
-
-  /** Stops it in a batch of somebody else's; `after` is called after that. */
-  stopping({ row }: LoadedAgent, reason: string): Pick<DeviceWork, 'statements' | 'after'> {
-    const { store, audit } = this.#deps
-    const details = `agent "${row.name}": stop: ${row.state} to Stopped: ${reason}`
-    return {
-      statements: [
-        store.stop(row.id, new Date().toISOString()),
-        audit.entry({ event: 'agent_updated', agentId: row.id, details }),
-      ],
-      after: () => this.#changed(row.id),
-    }
-  }
-  /** Its row was changed by a batch of somebody else's. */
-  #changed(id: string): Promise<void> {
-    return this.#queue.run(id, async () => {
-      const { store, registry, hooks } = this.#deps
-      const row = await store.find(id)
-      if (row) await hooks.emit(AgentChanged, { agent: registry.put(row) })
-    })
   }
 
   /** `Stable` pins what the model and the skills are now; pinning again changes nothing. */
