@@ -1,23 +1,65 @@
+import { Broadcast } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AgentKilled, Agents } from '../agents/contract.ts'
+import { AgentKilled, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { Queue } from '../queue/contract.ts'
+import { Settings } from './config.ts'
+import { Memories, MemoryChanged } from './contract.ts'
+import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE } from './lazy.ts'
 import { migrations } from './migrations.ts'
-import { Limits } from './schema.ts'
-import { NoteService } from './service.ts'
-import { NoteStore } from './store.ts'
-import { noteTools } from './tools.ts'
+import { memoryTools } from './tools.ts'
+
+const MINUTE_MS = 60_000
 
 export default definePlugin({
   name: 'memory',
-  version: '1.0.0',
-  config: Limits,
-  requires: { agents: Agents, audit: Audit },
+  version: '2.0.0',
+  config: Settings,
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, queue: Queue },
+  optional: { inference: Inference },
+  provides: { memories: Memories },
+  hooks: [MemoryChanged],
   migrations,
-  async setup({ config, db, hooks, services, tools }) {
-    const notes = new NoteService(new NoteStore(db), services.agents, services.audit, config)
-    await notes.sweep()
-    hooks.on(AgentKilled, ({ agent }) => notes.clear(agent.id))
-    tools.add(...noteTools(notes))
-    return {}
+  setup(ctx) {
+    const { config, db, hooks, jobs, own, services, tools } = ctx
+    const { queue } = services
+    const { memories, loaded } = lazyMemories({ ...ctx, ...services, inference: () => ctx.optional('inference') })
+    tools.add(...memoryTools(memories))
+    const embedder = queue.work(EMBED_LANE, {
+      run: async ({ payload, signal }) => (await memories()).embedder.run(agentOf(payload), signal),
+    })
+    own('vectors', embedder)
+    const sweeper = queue.work(SWEEP_LANE, {
+      async run() {
+        const { upkeep, embedder } = await memories()
+        await upkeep.sweep()
+        await embedder.sweep()
+        return { outcome: 'done' }
+      },
+    })
+    own('sweeper', sweeper)
+    // The id of a job is there once: of all daemons on the database one sweeps.
+    const everyMs = config.sweep_minutes * MINUTE_MS
+    jobs.every('sweep', everyMs, async () => {
+      await db.batch([queue.add({ lane: SWEEP_LANE, id: `${Math.floor(Date.now() / everyMs)}`, payload: null })])
+    })
+    hooks.on(AgentKilling, async ({ agent, statements }) => {
+      const { store } = await memories()
+      return { agent, statements: [...statements, ...store.ofAgentKilled(agent.id)] }
+    })
+    hooks.on(AgentKilled, ({ agent }) => loaded()?.indexes.drop(agent.id))
+    const service = async () => (await memories()).memories
+    return {
+      memories: {
+        add: async (list) => (await service()).add(list),
+        update: async (...args) => (await service()).update(...args),
+        forget: async (...args) => (await service()).forget(...args),
+        find: async (...args) => (await service()).find(...args),
+        list: async (filter) => (await service()).list(filter),
+        search: async (query) => (await service()).search(query),
+        similar: async (...args) => (await service()).similar(...args),
+      } satisfies Memories,
+    }
   },
 })

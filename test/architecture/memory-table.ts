@@ -99,6 +99,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/integrations/index.ts: opened
       plugins/mcp-server/index.ts
       plugins/mcp/index.ts: opened opening listening
+      plugins/memory/lazy.ts: last opened
       plugins/pairing/index.ts: made
       plugins/peers/index.ts
       plugins/plugin-admin/index.ts: opened shared
@@ -250,6 +251,9 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/integrations/health.ts
       plugins/journal/retention.ts: #written
       plugins/mcp/features/pins.ts: #asked
+      plugins/memory/entries/upkeep.ts: #counts #automatic #capping
+      plugins/memory/entries/use-recorder.ts: #ids
+      plugins/memory/retrieval/embedding.ts: #queued #outdated
       plugins/peers/replays.ts
       plugins/providers/breaker.ts
       plugins/providers/default-model.ts
@@ -271,6 +275,13 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/owners/session-owners.ts: #held
       plugins/chat/turn/service.ts: #held
       plugins/chat/turn/turn-queue.ts`,
+  },
+  {
+    told: 'memory.entries',
+    of: `
+      plugins/memory/retrieval/agent-index.ts
+      plugins/memory/retrieval/indexes.ts: #entries`,
+    test: 'test/plugins/memory/shared.test.ts',
   },
   {
     read: 'the batch that keeps what a program changed fails unless its rows are still what was copied',

@@ -12,6 +12,7 @@ const plugins = [
   'memory',
   'files',
   'cluster',
+  'queue',
   'journal',
   'usage',
   'activity',

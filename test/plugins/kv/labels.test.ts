@@ -10,7 +10,17 @@ const server = createServer((_request, response) => {
 let stage: ToolStage
 let asking: ToolStage
 let page = ''
-const plugins = ['kv', 'memory', 'files', 'web', 'delegation', 'approvals', 'system', 'providers/openai-compatible']
+const plugins = [
+  'kv',
+  'queue',
+  'memory',
+  'files',
+  'web',
+  'delegation',
+  'approvals',
+  'system',
+  'providers/openai-compatible',
+]
 const config = { default_provider: 'builtin', outbound: { allow: ['127.0.0.1'] } }
 beforeAll(async () => {
   await new Promise<void>((resolve) => {

@@ -7,7 +7,11 @@ import type { Json } from '../../support/json.ts'
 import { callTool } from '../plugin-test.ts'
 
 const start = (more: Partial<PluginTestOptions> = {}): Promise<PluginTest> =>
-  startPlugin({ plugin: new URL('../../../plugins/memory/', import.meta.url), builtIns: ['audit', 'agents'], ...more })
+  startPlugin({
+    plugin: new URL('../../../plugins/memory/', import.meta.url),
+    builtIns: ['audit', 'agents', 'cluster', 'queue', 'providers', 'builtin', 'usage'],
+    ...more,
+  })
 const store = (test: PluginTest, agent: string, key: string, value: string) =>
   callTool(test, agent, 'memory_store', { key, value })
 const recall = async (
@@ -79,7 +83,7 @@ describe('a note', () => {
     await test.request('DELETE', `/api/agents/${agent}`)
     await test.restart(() => {
       const database = new Database(join(test.home, 'data', 'svc.db'))
-      expect(database.prepare('SELECT COUNT(*) FROM memory_note').pluck().get()).toBe(0)
+      expect(database.prepare('SELECT COUNT(*) FROM memory_entry').pluck().get()).toBe(0)
       database.close()
     })
   })

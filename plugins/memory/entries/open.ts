@@ -1,0 +1,75 @@
+import { newId } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Inference } from '../../providers/contract.ts'
+import type { Queue } from '../../queue/contract.ts'
+import type { Settings } from '../config.ts'
+import { Embedder } from '../retrieval/embedding.ts'
+import { Indexes } from '../retrieval/indexes.ts'
+import { Retrieval } from '../retrieval/retrieval.ts'
+import { Notes } from './notes.ts'
+import { MemoryService } from './service.ts'
+import type { MemoryDeps } from './service.ts'
+import { MemoryStore } from './store.ts'
+import { Upkeep } from './upkeep.ts'
+import { UseRecorder } from './use-recorder.ts'
+
+export interface OpenDeps {
+  readonly db: PluginDatabase
+  readonly log: Logger
+  readonly config: Settings
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly queue: Queue
+  readonly inference: () => Inference | undefined
+  readonly tell: (key: string) => readonly Statement[]
+  readonly background: (work: () => Promise<void>) => void
+  readonly changed: MemoryDeps['changed']
+  readonly measured: (ms: number, found: number) => void
+  readonly embedded: (count: number) => void
+  readonly forgotten: (reason: string, count: number) => void
+}
+
+/** Everything of the plugin that a start does not need. */
+export interface OpenMemories {
+  readonly agents: Agents
+  readonly store: MemoryStore
+  readonly memories: MemoryService
+  readonly notes: Notes
+  readonly indexes: Indexes
+  readonly embedder: Embedder
+  readonly upkeep: Upkeep
+}
+
+export function openMemories(deps: OpenDeps): OpenMemories {
+  const { db, log, config: settings, agents, audit, background } = deps
+  const now = Date.now
+  const store = new MemoryStore(db, log)
+  const indexes = new Indexes({ store, maxMemories: settings.index_memories, tell: deps.tell })
+  const embedder = new Embedder({ ...deps, store, indexes, settings, newId })
+  const uses = new UseRecorder(store, background, now)
+  const retrieval = new Retrieval({
+    store,
+    indexes,
+    settings,
+    now,
+    embedQuestion: (text, signal) => embedder.question(text, signal),
+    outdated: (agentId) => embedder.outdated(agentId),
+    used: (ids) => uses.add(ids),
+    measured: deps.measured,
+  })
+  const memories = new MemoryService({
+    store,
+    retrieval,
+    agents,
+    audit,
+    settings,
+    now,
+    changed: deps.changed,
+    embedLater: (agentId) => embedder.later(agentId),
+    grown: (agentId, added) => upkeep.grown(agentId, added),
+  })
+  const upkeep = new Upkeep({ store, memories, agents, settings, now, background, forgotten: deps.forgotten })
+  return { agents, store, memories, notes: new Notes({ store, memories, agents, settings }), indexes, embedder, upkeep }
+}

@@ -1,0 +1,298 @@
+import { newId, stableId, toIso } from 'svc/internal'
+import { omitUndefined, Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Settings } from '../config.ts'
+import type {
+  FoundMemory,
+  Memories,
+  Memory,
+  MemoryFilter,
+  MemoryPage,
+  MemoryQuery,
+  MemoryReader,
+  NewMemory,
+} from '../contract.ts'
+import type { Retrieval } from '../retrieval/retrieval.ts'
+import { scopeOf } from './access.ts'
+import { checkNew } from './check.ts'
+import type { Draft, MemoryStore } from './store.ts'
+
+export interface MemoryDeps {
+  readonly store: MemoryStore
+  readonly retrieval: Retrieval
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly settings: Settings
+  readonly now: () => number
+  /** Told once it is on disk. */
+  readonly changed: (
+    change: 'added' | 'updated' | 'superseded' | 'deleted',
+    agentId: string,
+    ids: readonly string[],
+  ) => void
+  /** For the batch that changes memories of an agent: the work of making their vectors. */
+  readonly embedLater: (agentId: string) => readonly Statement[]
+  /** Told of the agents that got memories: they may have too many now. */
+  readonly grown: (agentId: string, added: { readonly all: number; readonly automatic: number }) => void
+}
+
+export interface MemoryHistory {
+  readonly versions: readonly {
+    readonly number: number
+    readonly content: string
+    readonly writtenAt: string
+    readonly replacedAt: string | undefined
+    readonly replacedBy: string | undefined
+    /** Of which memory of the chain. */
+    readonly memoryId: string
+  }[]
+  readonly deleted: { readonly at: string; readonly by: string } | undefined
+}
+
+/** The memories of all agents. */
+export class MemoryService implements Memories {
+  readonly #deps: MemoryDeps
+  constructor(deps: MemoryDeps) {
+    this.#deps = deps
+  }
+
+  async add(memories: readonly NewMemory[]): Promise<readonly Memory[]> {
+    const { store, agents, settings, now } = this.#deps
+    for (const memory of memories) checkNew(memory, settings)
+    for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
+    const drafts: Draft[] = []
+    const statements: Statement[] = []
+    for (const memory of memories) {
+      const at = now()
+      const id =
+        memory.idempotencyKey === undefined ? newId() : stableId('memory', memory.agentId, memory.idempotencyKey)
+      const draft = { ...memory, id, at, createdAt: toIso(at) }
+      drafts.push(draft)
+      statements.push(store.insert(draft, settings.max_notes_per_agent))
+      if (draft.supersedes !== undefined) statements.push(...store.supersede(draft))
+    }
+    if (drafts.length === 0) return []
+    try {
+      await this.#commit(statements, drafts)
+    } catch (error) {
+      throw (await this.#supersededAlready(drafts)) ?? error
+    }
+    const known = memories.some(({ idempotencyKey }) => idempotencyKey !== undefined)
+    if (!known) return drafts.map(toMemory)
+    // Some may have been there before, and changed since.
+    const found = new Map((await store.byIds(drafts.map(({ id }) => id))).map((memory) => [memory.id, memory]))
+    return drafts.flatMap(({ id }) => found.get(id) ?? [])
+  }
+
+  async update(id: string, content: string, by: string): Promise<Memory> {
+    const { store, audit, settings, now, retrieval, embedLater } = this.#deps
+    const memory = await this.#require(id)
+    if (memory.supersededBy !== undefined)
+      throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
+    checkNew({ ...memory, content }, settings)
+    const at = toIso(now())
+    const chars = `(${content.length} characters)`
+    const details =
+      memory.key === undefined ? `memory ${id} changed by ${by} ${chars}` : `noted "${memory.key}" ${chars}`
+    const [, replaced] = await store.commit([
+      store.keepVersion(id, by, at),
+      store.replace(id, content, at),
+      store.dropVersions(id, settings.max_versions),
+      audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
+      ...embedLater(memory.agentId),
+      ...retrieval.tell(memory.agentId, [id]),
+    ])
+    if (replaced?.changes !== 1) throw notFound(id)
+    retrieval.changed(memory.agentId, [id])
+    this.#deps.changed('updated', memory.agentId, [id])
+    return this.#require(id)
+  }
+
+  async forget(
+    ids: readonly string[],
+    by: string,
+  ): Promise<{ readonly deleted: number; readonly failed: readonly string[] }> {
+    const { store, audit, now, retrieval } = this.#deps
+    const found = await store.byIds([...new Set(ids)])
+    const there = new Set(found.map(({ id }) => id))
+    const failed = ids.filter((id) => !there.has(id))
+    if (found.length === 0) return { deleted: 0, failed }
+    // What they superseded would come to light in no list, and would stay in the database.
+    const chains = await store.chains([...there])
+    const agentIds = [...new Set(found.map(({ agentId }) => agentId))]
+    await store.commit([
+      ...store.forget(chains, by, toIso(now())),
+      ...agentIds.flatMap((agentId) => {
+        const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
+        const which = own.length > 3 ? `${own.length} memories` : `memory ${own.join(', ')}`
+        return [
+          audit.entry({ event: 'memory_access', agentId, details: `${which} deleted by ${by}` }),
+          ...retrieval.tell(agentId, own),
+        ]
+      }),
+    ])
+    for (const agentId of agentIds) {
+      const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
+      retrieval.changed(agentId, own)
+      this.#deps.changed('deleted', agentId, own)
+    }
+    return { deleted: found.length, failed }
+  }
+
+  async find(id: string, reader: MemoryReader = { kind: 'operator' }): Promise<Memory | undefined> {
+    const [memory] = await this.#deps.store.visible(await scopeOf(reader, this.#deps.agents), [id])
+    return memory
+  }
+
+  async list({
+    reader,
+    limit,
+    offset,
+    ...filter
+  }: MemoryFilter & {
+    readonly reader: MemoryReader
+    readonly limit: number
+    readonly offset: number
+  }): Promise<MemoryPage> {
+    const { store, agents } = this.#deps
+    const scope = await scopeOf(reader, agents)
+    const agentIds = await this.#agentsIn(scope, filter.agentId)
+    const [memories, total] = await Promise.all([
+      store.list(scope, agentIds, filter, { limit, offset }),
+      store.count(scope, agentIds, filter),
+    ])
+    return { memories, total }
+  }
+
+  async search(query: MemoryQuery): Promise<readonly FoundMemory[]> {
+    const scope = await scopeOf(query.reader, this.#deps.agents)
+    return this.#deps.retrieval.search(query, scope, await this.#agentsIn(scope, query.agentId))
+  }
+
+  async similar(
+    memory: Pick<NewMemory, 'agentId' | 'userId' | 'sessionId' | 'level' | 'content'>,
+    limit: number,
+  ): Promise<readonly FoundMemory[]> {
+    return this.#deps.retrieval.similar(memory, limit)
+  }
+
+  /** Former contents, oldest first, those of what it superseded before its own, and the present one last. */
+  async history(id: string, reader: MemoryReader): Promise<MemoryHistory> {
+    const { store, agents } = this.#deps
+    const scope = await scopeOf(reader, agents)
+    const [memory] = await store.visible(scope, [id])
+    if (!memory) return this.#historyOfDeleted(id, scope.all || scope.isPerson ? scope : undefined)
+    const chain = await store.visible(scope, await store.chains([id]))
+    const inOrder = chain.toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1))
+    const versions: MemoryHistory['versions'][number][] = []
+    for (const entry of inOrder) {
+      for (const row of await store.versions(entry.id))
+        versions.push({
+          number: versions.length + 1,
+          content: row.content,
+          writtenAt: row.written_at,
+          replacedAt: row.replaced_at,
+          replacedBy: row.replaced_by,
+          memoryId: entry.id,
+        })
+      const next = inOrder.find((other) => other.id === entry.supersededBy)
+      versions.push({
+        number: versions.length + 1,
+        content: entry.content,
+        writtenAt: entry.updatedAt,
+        replacedAt: next?.createdAt,
+        replacedBy: next && `memory ${next.id}`,
+        memoryId: entry.id,
+      })
+    }
+    return { versions, deleted: undefined }
+  }
+
+  async #historyOfDeleted(
+    id: string,
+    scope: { readonly all: boolean; readonly userId: string } | undefined,
+  ): Promise<MemoryHistory> {
+    const mark = await this.#deps.store.tombstone(id)
+    if (!mark || !scope || !(scope.all || scope.userId === mark.user_id)) throw notFound(id)
+    return { versions: [], deleted: { at: mark.deleted_at, by: mark.deleted_by } }
+  }
+
+  async #commit(statements: readonly Statement[], drafts: readonly Draft[]): Promise<void> {
+    const { store, audit, retrieval, embedLater, grown } = this.#deps
+    const byAgent = Map.groupBy(drafts, ({ agentId }) => agentId)
+    for (const [agentId, own] of byAgent) {
+      const ids = own.flatMap(({ id, supersedes }) => (supersedes === undefined ? [id] : [id, supersedes]))
+      const keys = own.flatMap(({ key }) => (key === undefined ? [] : [`"${key}"`]))
+      const what =
+        keys.length > 0
+          ? `noted ${keys.join(', ')}`
+          : `${own.length === 1 ? 'a memory' : `${own.length} memories`} added`
+      const chars = own.reduce((sum, { content }) => sum + content.length, 0)
+      statements = [
+        ...statements,
+        audit.entry({ event: 'memory_access', agentId, details: `${what} (${chars} characters)` }),
+        ...embedLater(agentId),
+        ...retrieval.tell(agentId, ids),
+      ]
+    }
+    await store.commit(statements)
+    for (const [agentId, own] of byAgent) {
+      const superseded = own.flatMap(({ supersedes }) => supersedes ?? [])
+      retrieval.changed(agentId, [...own.map(({ id }) => id), ...superseded])
+      grown(agentId, {
+        all: own.length,
+        automatic: own.filter(({ source }) => source.kind === 'message' || source.kind === 'tool').length,
+      })
+      this.#deps.changed(
+        'added',
+        agentId,
+        own.map(({ id }) => id),
+      )
+      if (superseded.length > 0) this.#deps.changed('superseded', agentId, superseded)
+    }
+  }
+
+  /** Why the batch failed, where that is what a memory was to supersede. */
+  async #supersededAlready(drafts: readonly Draft[]): Promise<Refusal | undefined> {
+    for (const { agentId, supersedes } of drafts) {
+      if (supersedes === undefined) continue
+      const [former] = await this.#deps.store.byIds([supersedes])
+      if (former?.agentId !== agentId)
+        return new Refusal('memory_not_found', `supersedes: agent ${agentId} has no memory ${supersedes}`)
+      if (former.supersededBy !== undefined)
+        return new Refusal('conflict', `supersedes: memory ${supersedes} is superseded by ${former.supersededBy}`)
+    }
+    return undefined
+  }
+
+  /** Agents whose memories the scope may hold, so that a statement looks at no others. */
+  async #agentsIn(scope: Awaited<ReturnType<typeof scopeOf>>, agentId: string | undefined): Promise<readonly string[]> {
+    const all = scope.all
+      ? agentId === undefined && (await this.#deps.store.agents())
+      : scope.isPerson
+        ? await this.#deps.store.agentsOf(scope.userId)
+        : [scope.agentId, ...[...scope.shared].map((line) => line.slice(0, line.indexOf(' ')))]
+    if (agentId === undefined) return [...new Set(all || [])]
+    return !all || all.includes(agentId) ? [agentId] : []
+  }
+  async #require(id: string): Promise<Memory> {
+    const [memory] = await this.#deps.store.byIds([id])
+    if (!memory) throw notFound(id)
+    return memory
+  }
+}
+
+export const notFound = (id: string): Refusal => new Refusal('memory_not_found', `There is no memory ${id}`)
+
+function toMemory({ at: _at, ...draft }: Draft): Memory {
+  return {
+    ...omitUndefined(draft),
+    metadata: draft.metadata ?? {},
+    updatedAt: draft.createdAt,
+    accessedAt: draft.createdAt,
+    accessCount: 0,
+    strength: draft.confidence,
+  }
+}

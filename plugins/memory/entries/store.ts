@@ -1,0 +1,422 @@
+import * as v from 'valibot'
+import { RowReader } from 'svc/internal'
+import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Memory, MemoryFilter, NewMemory } from '../contract.ts'
+import type { ReadScope } from './access.ts'
+import { Count, EntryRow, FigureRow, Id, IndexRow, TextRow, TombstoneRow, VectorRow, VersionRow } from './row.ts'
+
+/** A page of a list. */
+export interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+/** A memory that is being added. */
+export type Draft = NewMemory & { readonly id: string; readonly at: number; readonly createdAt: string }
+
+/**
+ * Every statement on memories. A set of ids is an object of JSON with the ids as its names, which both engines read in
+ * the same words.
+ */
+export class MemoryStore {
+  readonly #db: PluginDatabase
+  readonly #entries: RowReader<typeof EntryRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
+    this.#db = db
+    this.#entries = new RowReader({ table: 'memory_entry', key: ['id'], schema: EntryRow, log })
+  }
+
+  commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
+    return this.#db.batch(statements)
+  }
+
+  /** Writes nothing when the agent has one with this idempotency key. `maxNotes`: for one with a key. */
+  insert(draft: Draft, maxNotes: number): Statement {
+    const { agentId, key = null } = draft
+    const values = {
+      tags: JSON.stringify(draft.tags),
+      source: JSON.stringify(draft.source),
+      metadata: JSON.stringify(draft.metadata ?? {}),
+    }
+    if (key !== null) return this.#insertNote(draft, key, values, maxNotes)
+    return this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
+        confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
+        accessed_at, access_count, strength, embedded_with)
+      VALUES (${draft.id}, ${agentId}, ${draft.userId ?? ''}, ${draft.sessionId ?? ''}, ${draft.level},
+        ${draft.category ?? null}, ${draft.content}, NULL, ${draft.confidence}, ${values.tags}, ${values.source},
+        ${values.metadata}, ${draft.supersedes ?? null}, '', ${draft.idempotencyKey ?? null}, ${draft.createdAt},
+        ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence}, '')
+      ON CONFLICT (agent_id, idempotency_key) DO NOTHING`
+  }
+  /** With too many of them the content becomes NULL, which the column refuses, so that the whole batch fails. */
+  #insertNote(
+    draft: Draft,
+    key: string,
+    values: { readonly tags: string; readonly source: string; readonly metadata: string },
+    maxNotes: number,
+  ): Statement {
+    const { agentId } = draft
+    return {
+      ...this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
+        confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
+        accessed_at, access_count, strength, embedded_with)
+      VALUES (${draft.id}, ${agentId}, ${draft.userId ?? ''}, ${draft.sessionId ?? ''}, ${draft.level},
+        ${draft.category ?? null},
+        CASE WHEN (SELECT COUNT(*) FROM memory_entry
+          WHERE agent_id = ${agentId} AND key IS NOT NULL AND superseded_by = '') < ${maxNotes}
+          THEN CAST(${draft.content} AS TEXT) END,
+        ${key}, ${draft.confidence}, ${values.tags}, ${values.source}, ${values.metadata}, NULL, '',
+        ${draft.idempotencyKey ?? null}, ${draft.createdAt}, ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence},
+        '')`,
+      exclusive: `memory_note ${agentId}`,
+    }
+  }
+  /**
+   * Marks what a new memory supersedes. Makes the batch fail when that is no memory of the agent, or superseded already.
+   * Goes after `insert`, and does nothing when that wrote nothing.
+   */
+  supersede({ id, agentId, supersedes = '' }: Draft): readonly Statement[] {
+    return [
+      this.#db.sql`UPDATE memory_entry SET superseded_by = ${id}
+        WHERE id = ${supersedes} AND agent_id = ${agentId} AND superseded_by = ''
+          AND EXISTS (SELECT 1 FROM memory_entry AS newer WHERE newer.id = ${id})`,
+      this.#db.sql`DELETE FROM memory_vector WHERE memory_id = ${supersedes} AND EXISTS
+        (SELECT 1 FROM memory_entry WHERE id = ${supersedes} AND superseded_by = ${id})`,
+      this.#db.sql`UPDATE memory_entry SET content = CASE WHEN EXISTS (SELECT 1 FROM memory_entry AS former
+          WHERE former.id = ${supersedes} AND former.superseded_by = ${id}) THEN content END
+        WHERE id = ${id}`,
+    ]
+  }
+  /** The content of now becomes a version. Goes before `replace`. */
+  keepVersion(id: string, by: string, at: string): Statement {
+    return {
+      ...this.#db.sql`INSERT INTO memory_version (memory_id, number, content, written_at, replaced_at, replaced_by)
+      SELECT id, COALESCE((SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}), 0) + 1, content, updated_at,
+        CAST(${at} AS TEXT), CAST(${by} AS TEXT)
+      FROM memory_entry WHERE id = ${id}`,
+      exclusive: `memory_version ${id}`,
+    }
+  }
+  replace(id: string, content: string, at: string): Statement {
+    return this.#db.sql`UPDATE memory_entry SET content = ${content}, updated_at = ${at}, embedded_with = ''
+      WHERE id = ${id} AND superseded_by = ''`
+  }
+  dropVersions(id: string, max: number): Statement {
+    return this.#db.sql`DELETE FROM memory_version WHERE memory_id = ${id} AND number <=
+      (SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}) - CAST(${max} AS INTEGER)`
+  }
+
+  /** Deletes memories with everything that holds their words, and leaves a mark of each. */
+  forget(ids: readonly string[], by: string, at: string): readonly Statement[] {
+    const set = idSet(ids)
+    return [
+      this.#db.sql`INSERT INTO memory_tombstone (id, agent_id, user_id, created_at, deleted_at, deleted_by)
+        SELECT id, agent_id, user_id, created_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT) FROM memory_entry
+        WHERE id IN (SELECT key FROM json_each(${set}))
+        ON CONFLICT (id) DO NOTHING`,
+      this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
+    ]
+  }
+  /** For the batch that removes an agent. */
+  ofAgentKilled(agentId: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM memory_version WHERE memory_id IN
+        (SELECT id FROM memory_entry WHERE agent_id = ${agentId})`,
+      this.#db.sql`DELETE FROM memory_vector WHERE agent_id = ${agentId}`,
+      this.#db.sql`DELETE FROM memory_tombstone WHERE agent_id = ${agentId}`,
+      this.#db.sql`DELETE FROM memory_entry WHERE agent_id = ${agentId}`,
+    ]
+  }
+
+  /** Superseded ones too. Those that cannot be read are left out. */
+  async byIds(ids: readonly string[]): Promise<readonly Memory[]> {
+    if (ids.length === 0) return []
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`,
+    )
+  }
+  async byKey(agentId: string, key: string): Promise<Memory | undefined> {
+    return this.#entries.one(
+      await this.#db.one`SELECT * FROM memory_entry
+        WHERE agent_id = ${agentId} AND key = ${key} AND superseded_by = ''`,
+    )
+  }
+  async byIdempotencyKeys(agentId: string, keys: readonly string[]): Promise<readonly Memory[]> {
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE agent_id = ${agentId} AND idempotency_key IN (SELECT key FROM json_each(${idSet(keys)}))`,
+    )
+  }
+  /** The notes of an agent, the latest first. */
+  async notes(agentId: string): Promise<readonly Memory[]> {
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE agent_id = ${agentId} AND key IS NOT NULL AND superseded_by = '' ORDER BY updated_at DESC, key`,
+    )
+  }
+  /** The ids with all that they superseded, one after the other. */
+  async chains(ids: readonly string[]): Promise<readonly string[]> {
+    const rows = await this.#db.all`WITH RECURSIVE memory_chain (id, supersedes) AS (
+        SELECT id, supersedes FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))
+        UNION SELECT earlier.id, earlier.supersedes FROM memory_entry AS earlier
+          JOIN memory_chain ON memory_chain.supersedes = earlier.id AND earlier.superseded_by = memory_chain.id)
+      SELECT id FROM memory_chain`
+    return v.parse(v.array(Id), rows).map(({ id }) => id)
+  }
+
+  /** What the scope may see of these agents, the newest first. */
+  async list(
+    scope: ReadScope,
+    agentIds: readonly string[],
+    filter: MemoryFilter,
+    { limit, offset }: Page,
+  ): Promise<readonly Memory[]> {
+    const { all, person, user, agent, session, shared } = guardValues(scope)
+    const wanted = filterValues(filter)
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
+          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
+              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
+              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
+            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
+              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))
+          AND (${wanted.anyUser} = 1 OR user_id = ${wanted.user}) AND (${wanted.level} = '' OR level = ${wanted.level})
+          AND (${wanted.category} = '' OR category = ${wanted.category})
+          AND (${wanted.since} = '' OR created_at >= ${wanted.since})
+          AND (${wanted.until} = '' OR created_at < ${wanted.until})
+          AND NOT EXISTS (SELECT 1 FROM json_each(${wanted.tags}) AS wanted
+            WHERE memory_entry.tags NOT LIKE wanted.key ESCAPE '~')
+        ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`,
+    )
+  }
+  async count(scope: ReadScope, agentIds: readonly string[], filter: MemoryFilter): Promise<number> {
+    const { all, person, user, agent, session, shared } = guardValues(scope)
+    const wanted = filterValues(filter)
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_entry
+        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
+          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
+              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
+              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
+            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
+              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))
+          AND (${wanted.anyUser} = 1 OR user_id = ${wanted.user}) AND (${wanted.level} = '' OR level = ${wanted.level})
+          AND (${wanted.category} = '' OR category = ${wanted.category})
+          AND (${wanted.since} = '' OR created_at >= ${wanted.since})
+          AND (${wanted.until} = '' OR created_at < ${wanted.until})
+          AND NOT EXISTS (SELECT 1 FROM json_each(${wanted.tags}) AS wanted
+            WHERE memory_entry.tags NOT LIKE wanted.key ESCAPE '~')`
+    return v.parse(Count, row).count
+  }
+  /** Of these memories those that the scope may see, superseded ones too. */
+  async visible(scope: ReadScope, ids: readonly string[]): Promise<readonly Memory[]> {
+    if (ids.length === 0) return []
+    const { all, person, user, agent, session, shared } = guardValues(scope)
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))
+          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
+              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
+              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
+            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
+              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))`,
+    )
+  }
+  /** Agents with memories for a person. */
+  async agentsOf(userId: string): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE user_id = ${userId}`
+    return v.parse(v.array(Id), rows).map(({ id }) => id)
+  }
+  async agents(): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry`
+    return v.parse(v.array(Id), rows).map(({ id }) => id)
+  }
+
+  async versions(id: string): Promise<readonly VersionRow[]> {
+    return v.parse(
+      v.array(VersionRow),
+      await this.#db.all`SELECT number, content, written_at, replaced_at, replaced_by FROM memory_version
+        WHERE memory_id = ${id} ORDER BY number`,
+    )
+  }
+  async tombstone(id: string): Promise<TombstoneRow | undefined> {
+    return v.parse(v.optional(TombstoneRow), await this.#db.one`SELECT * FROM memory_tombstone WHERE id = ${id}`)
+  }
+
+  /** What the index has of an agent, in the order of the ids, after one of them. */
+  async indexPage(agentId: string, after: string, limit: number): Promise<readonly IndexRow[]> {
+    return v.parse(
+      v.array(IndexRow),
+      await this.#db.all`SELECT memory_entry.id, content, key, user_id, session_id, level, category, tags, created_at,
+          model, vector
+        FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
+          AND memory_vector.model = memory_entry.embedded_with
+        WHERE memory_entry.agent_id = ${agentId} AND superseded_by = '' AND memory_entry.id > ${after}
+        ORDER BY memory_entry.id LIMIT ${limit}`,
+    )
+  }
+  async indexRows(ids: readonly string[]): Promise<readonly IndexRow[]> {
+    return v.parse(
+      v.array(IndexRow),
+      await this.#db.all`SELECT memory_entry.id, content, key, user_id, session_id, level, category, tags, created_at,
+          model, vector
+        FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
+          AND memory_vector.model = memory_entry.embedded_with
+        WHERE memory_entry.id IN (SELECT key FROM json_each(${idSet(ids)})) AND superseded_by = ''
+        ORDER BY memory_entry.id`,
+    )
+  }
+  /** Those of one model, by memory. */
+  async vectors(ids: readonly string[], model: string): Promise<ReadonlyMap<string, Uint8Array>> {
+    if (ids.length === 0) return new Map()
+    const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)})) AND model = ${model}`
+    return new Map(v.parse(v.array(VectorRow), rows).map((row) => [row.memory_id, row.vector]))
+  }
+  /** Memories of an agent without a vector of this model, oldest first. */
+  async withoutVector(agentId: string, model: string, limit: number): Promise<readonly TextRow[]> {
+    return v.parse(
+      v.array(TextRow),
+      await this.#db.all`SELECT id, key, content, updated_at FROM memory_entry
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND embedded_with <> ${model} ORDER BY id LIMIT ${limit}`,
+    )
+  }
+  /** Of the text as it was read: of another one it writes nothing. */
+  setVector(
+    row: { readonly id: string; readonly updated_at: string },
+    agentId: string,
+    model: string,
+    vector: Uint8Array,
+  ): readonly Statement[] {
+    return [
+      this.#db.sql`UPDATE memory_entry SET embedded_with = ${model}
+        WHERE id = ${row.id} AND updated_at = ${row.updated_at} AND superseded_by = ''`,
+      this.#db.sql`INSERT INTO memory_vector (memory_id, agent_id, model, vector)
+        SELECT id, agent_id, CAST(${model} AS TEXT), ${vector} FROM memory_entry
+        WHERE id = ${row.id} AND agent_id = ${agentId} AND updated_at = ${row.updated_at} AND superseded_by = ''
+        ON CONFLICT (memory_id) DO UPDATE SET model = excluded.model, vector = excluded.vector`,
+    ]
+  }
+  /** Agents with memories that have no vector at all. */
+  async agentsWithoutVectors(): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry
+      WHERE embedded_with = '' AND superseded_by = ''`
+    return v.parse(v.array(Id), rows).map(({ id }) => id)
+  }
+  /** That they were found and used: what is used stays longer. */
+  touch(ids: readonly string[], at: number): Statement {
+    return this.#db.sql`UPDATE memory_entry SET access_count = access_count + 1, accessed_at = ${at}
+      WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
+  }
+
+  /** What confidences are worth now: `strengthOf` in SQL. */
+  decay(ids: readonly string[], rate: number, now: number): Statement {
+    return this.#db.sql`UPDATE memory_entry SET strength = CASE
+        WHEN access_count > 1 AND confidence * (1 + ln(access_count) / ln(2)) *
+          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0) >= 1 THEN 1.0
+        WHEN access_count > 1 THEN confidence * (1 + ln(access_count) / ln(2)) *
+          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0)
+        ELSE confidence *
+          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0) END
+      WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND accessed_at > 0
+        AND accessed_at < CAST(${now} AS BIGINT) - 86400000`
+  }
+  /** Live ones without a key, in the order of their ids. */
+  async idsPage(agentId: string, after: string, limit: number): Promise<readonly string[]> {
+    return ids(
+      await this.#db.all`SELECT id FROM memory_entry
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`,
+    )
+  }
+  /** `level` empty: all, notes too. */
+  async idsOfLevel(agentId: string, level: string, limit: number): Promise<readonly string[]> {
+    return ids(
+      await this.#db.all`SELECT id FROM memory_entry
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND (${level} = '' OR level = ${level}) LIMIT ${limit}`,
+    )
+  }
+  /** Times of use in milliseconds; 0: they do not expire. */
+  async expired(
+    before: { readonly sessionBefore: string; readonly agentUnusedBefore: number; readonly userUnusedBefore: number },
+    limit: number,
+  ): Promise<readonly string[]> {
+    return ids(
+      await this.#db.all`SELECT id FROM memory_entry WHERE superseded_by = '' AND key IS NULL
+        AND ((level = 'session' AND created_at < ${before.sessionBefore})
+          OR (level = 'agent' AND accessed_at < CAST(${before.agentUnusedBefore} AS BIGINT))
+          OR (level = 'user' AND accessed_at < CAST(${before.userUnusedBefore} AS BIGINT))) LIMIT ${limit}`,
+    )
+  }
+  /** Those that are worth least. */
+  async weakest(agentId: string, limit: number): Promise<readonly string[]> {
+    return ids(
+      await this.#db.all`SELECT id FROM memory_entry
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL
+        ORDER BY strength, created_at, id LIMIT ${limit}`,
+    )
+  }
+  async countUnkeyed(agentId: string): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_entry
+      WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL`
+    return v.parse(Count, row).count
+  }
+  async newest(agentId: string, limit: number): Promise<readonly Memory[]> {
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL
+        ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
+    )
+  }
+  async vectorsOf(wanted: readonly string[]): Promise<ReadonlyMap<string, { model: string; vector: Uint8Array }>> {
+    const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(wanted)}))`
+    return new Map(v.parse(v.array(VectorRow), rows).map((row) => [row.memory_id, row]))
+  }
+  dropTombstones(before: string): Statement {
+    return this.#db.sql`DELETE FROM memory_tombstone WHERE deleted_at < ${before}`
+  }
+  /** How many there are by agent, level and category, of what the scope may see. */
+  async figures(
+    scope: ReadScope,
+    agentIds: readonly string[],
+  ): Promise<readonly { readonly level: string; readonly category: string; readonly count: number }[]> {
+    const { all, user } = guardValues(scope)
+    return v.parse(
+      v.array(FigureRow),
+      await this.#db.all`SELECT level, COALESCE(category, '') AS category, COUNT(*) AS count FROM memory_entry
+        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
+          AND (${all} = 1 OR user_id = ${user})
+        GROUP BY level, COALESCE(category, '')`,
+    )
+  }
+}
+
+/** An object of JSON with these names. */
+export const idSet = (ids: Iterable<string>): string =>
+  JSON.stringify(Object.fromEntries([...ids].map((id) => [id, 1])))
+
+function guardValues(scope: ReadScope) {
+  return {
+    all: Number(scope.all),
+    person: Number(scope.isPerson),
+    user: scope.userId,
+    agent: scope.agentId,
+    session: scope.sessionId,
+    shared: idSet(scope.shared),
+  }
+}
+function filterValues({ userId, level: wanted, category = '', tags = [], since = '', until = '' }: MemoryFilter) {
+  const patterns = tags.map((tag) => `%${JSON.stringify(tag).replaceAll(/[~%_]/g, '~$&')}%`)
+  const level: string = wanted ?? ''
+  return {
+    anyUser: Number(userId === undefined),
+    user: userId ?? '',
+    level,
+    category,
+    since,
+    until,
+    tags: idSet(patterns),
+  }
+}
+
+const ids = (rows: readonly unknown[]): readonly string[] => v.parse(v.array(Id), rows).map(({ id }) => id)

@@ -1,0 +1,122 @@
+import { messageOf } from 'svc/internal'
+import type { Logger, Statement } from 'svc/sdk'
+import type { Embedded, Inference } from '../../providers/contract.ts'
+import type { JobOutcome, Queue } from '../../queue/contract.ts'
+import type { Settings } from '../config.ts'
+import type { MemoryStore } from '../entries/store.ts'
+import { EMBED_LANE } from '../lazy.ts'
+import type { Indexes } from './indexes.ts'
+import type { QuestionVector } from './retrieval.ts'
+import { toBytes } from './vector.ts'
+
+export interface EmbedderDeps {
+  readonly store: MemoryStore
+  readonly indexes: Indexes
+  readonly queue: Queue
+  readonly inference: () => Inference | undefined
+  readonly settings: Settings
+  readonly newId: () => string
+  readonly log: Pick<Logger, 'warn' | 'debug'>
+  readonly embedded: (count: number) => void
+  /** Work that nobody waits for. */
+  readonly background: (work: () => Promise<void>) => void
+}
+
+/** Makes the vectors: in the background those of memories, by the queue, and at once those of questions. */
+export class Embedder {
+  readonly #deps: EmbedderDeps
+  /** Agents for which a job lies in the queue that has not begun to read. */
+  readonly #queued = new Set<string>()
+  /** Agents whose vectors were found to be of another model since the last job. */
+  readonly #outdated = new Set<string>()
+  constructor(deps: EmbedderDeps) {
+    this.#deps = deps
+  }
+
+  get isOff(): boolean {
+    return this.#deps.settings.embedding.provider === 'none'
+  }
+
+  /** For the batch that changes memories. One job does all that is missing when it begins. */
+  later(agentId: string): readonly Statement[] {
+    const { queue, newId } = this.#deps
+    if (this.isOff || this.#queued.has(agentId)) return []
+    const job = queue.add({ lane: EMBED_LANE, id: newId(), group: agentId, payload: { agentId } })
+    return [
+      {
+        ...job,
+        written: (changes) => {
+          job.written?.(changes)
+          this.#queued.add(agentId)
+        },
+      },
+    ]
+  }
+  /** The vectors of an agent are of another model than those of questions. */
+  outdated(agentId: string): void {
+    if (this.isOff || this.#outdated.has(agentId)) return
+    this.#outdated.add(agentId)
+    this.#deps.background(async () => {
+      await this.#deps.store.commit(this.later(agentId))
+    })
+  }
+  /** Makes up for jobs that were lost, and for a change that came while a job ended. */
+  async sweep(): Promise<void> {
+    if (this.isOff) return
+    for (const agentId of await this.#deps.store.agentsWithoutVectors()) {
+      this.#queued.delete(agentId)
+      await this.#deps.store.commit(this.later(agentId))
+    }
+  }
+
+  async run(agentId: string, signal: AbortSignal): Promise<JobOutcome> {
+    const { store, indexes, settings, embedded } = this.#deps
+    this.#queued.delete(agentId)
+    this.#outdated.delete(agentId)
+    const inference = this.#deps.inference()
+    if (this.isOff || !inference) return { outcome: 'done' }
+    const { model } = toVectors(await inference.embed({ ...this.#choice(), purpose: 'document' }, ['memory'], signal))
+    for (;;) {
+      signal.throwIfAborted()
+      const rows = await store.withoutVector(agentId, model, settings.embedding_batch)
+      if (rows.length === 0) return { outcome: 'done' }
+      const texts = rows.map(({ key, content }) => (key === undefined ? content : `${key}: ${content}`) || ' ')
+      const made = toVectors(await inference.embed({ ...this.#choice(), purpose: 'document' }, texts, signal))
+      // The configuration changed meanwhile: the next attempt begins with the new model.
+      if (made.model !== model) return { outcome: 'postponed', afterMs: 0 }
+      const ids = rows.map(({ id }) => id)
+      await store.commit([
+        ...rows.flatMap((row, at) =>
+          store.setVector(row, agentId, model, toBytes(made.vectors[at] ?? new Float32Array(0))),
+        ),
+        ...indexes.tell(agentId, ids),
+      ])
+      indexes.changed(agentId, ids)
+      embedded(ids.length)
+    }
+  }
+
+  /** `undefined` when there is none in time: words alone find something too. */
+  async question(text: string, signal: AbortSignal | undefined): Promise<QuestionVector | undefined> {
+    const inference = this.#deps.inference()
+    if (this.isOff || !inference || text.trim() === '') return undefined
+    const timeout = AbortSignal.timeout(this.#deps.settings.question_timeout_ms)
+    const both = signal ? AbortSignal.any([signal, timeout]) : timeout
+    try {
+      const made = toVectors(await inference.embed({ ...this.#choice(), purpose: 'query' }, [text], both))
+      const [vector] = made.vectors
+      return vector && { model: made.model, vector }
+    } catch (error) {
+      this.#deps.log.debug('a question has no vector: it is answered by words', { error: messageOf(error) })
+      return undefined
+    }
+  }
+
+  #choice(): { readonly provider: string; readonly model: string } {
+    return this.#deps.settings.embedding
+  }
+}
+
+function toVectors({ provider, model, vectors }: Embedded) {
+  return { model: `${provider}/${model}/${vectors[0]?.length ?? 0}`, vectors }
+}

@@ -1,0 +1,237 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Statement } from 'svc/sdk'
+import type { Settings } from '../config.ts'
+import type { FoundMemory, Memory, MemoryQuery, NewMemory } from '../contract.ts'
+import { isVisible } from '../entries/access.ts'
+import type { ReadScope } from '../entries/access.ts'
+import { strengthOf } from '../entries/decay.ts'
+import type { MemoryStore } from '../entries/store.ts'
+import type { AgentIndex, Slot } from './agent-index.ts'
+import type { Indexes } from './indexes.ts'
+import { cosine } from './vector.ts'
+import { wordsOf } from './words.ts'
+
+/** Candidates of each kind, of which the rows are read. */
+const CANDIDATES = 50
+/** Of reciprocal rank fusion: how little the first ranks differ. */
+const RANK_OFFSET = 60
+/** How much of a score depends on how strong the memory is. */
+const STRENGTH_SHARE = 0.3
+
+/** A vector and the model that made it: only those of one model are compared. */
+export interface QuestionVector {
+  readonly model: string
+  readonly vector: Float32Array
+}
+export interface RetrievalDeps {
+  readonly store: MemoryStore
+  readonly indexes: Indexes
+  readonly settings: Settings
+  readonly now: () => number
+  /** `undefined` when there is none in time. Never rejects. */
+  readonly embedQuestion: (text: string, signal: AbortSignal | undefined) => Promise<QuestionVector | undefined>
+  /** The vectors of an agent are of another model than those of questions. */
+  readonly outdated: (agentId: string) => void
+  /** These were found for somebody. */
+  readonly used: (ids: readonly string[]) => void
+  readonly measured: (ms: number, found: number) => void
+}
+
+interface Candidate {
+  readonly index: AgentIndex
+  readonly agentId: string
+  readonly words: number
+  readonly bits: number
+}
+
+/** Finds memories by words and by vectors. */
+export class Retrieval {
+  readonly #deps: RetrievalDeps
+  constructor(deps: RetrievalDeps) {
+    this.#deps = deps
+  }
+
+  /** For the batch that changes memories: other daemons hear of it. */
+  tell(agentId: string, ids: readonly string[]): readonly Statement[] {
+    return this.#deps.indexes.tell(agentId, ids)
+  }
+  /** These rows of an agent are different on disk now. */
+  changed(agentId: string, ids: readonly string[]): void {
+    this.#deps.indexes.changed(agentId, ids)
+  }
+
+  /** Only those of these agents that the scope has. */
+  async search(query: MemoryQuery, scope: ReadScope, agentIds: readonly string[]): Promise<readonly FoundMemory[]> {
+    const { store, settings, now } = this.#deps
+    const begun = performance.now()
+    const asked = this.#deps.embedQuestion(query.text, query.signal)
+    const words = [...new Set(wordsOf(query.text))]
+    const candidates = await this.#candidates(
+      words,
+      asked,
+      agentIds,
+      (slot, agentId) => isVisible(scope, { ...slot, agentId }) && fits(slot, query),
+    )
+    const question = await asked
+    const ids = [...candidates.keys()]
+    // The rows decide: what the index has may be from before a change, and the guard stands in the statement.
+    const [memories, vectors] = await Promise.all([
+      store.visible(scope, ids),
+      question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
+    ])
+    const at = now()
+    const rated = memories.flatMap((memory) => {
+      const candidate = candidates.get(memory.id)
+      if (!candidate || memory.supersededBy !== undefined) return []
+      const vector = vectors.get(memory.id)
+      const similarity = question && vector ? cosine(question.vector, vector) : 0
+      const covered = coverage(words, memory, candidate.index)
+      if (covered < settings.min_word_match && similarity < settings.min_similarity) return []
+      return [{ memory: withStrength(memory, settings, at), words: candidate.words, similarity }]
+    })
+    const found = fuse(rated, settings.min_similarity).slice(0, query.limit)
+    this.#deps.measured(performance.now() - begun, found.length)
+    if (found.length > 0) this.#deps.used(found.map(({ memory }) => memory.id))
+    return found
+  }
+
+  /** What says nearly the same for the same person at the same level, most similar first. */
+  async similar(
+    memory: Pick<NewMemory, 'agentId' | 'userId' | 'sessionId' | 'level' | 'content'>,
+    limit: number,
+  ): Promise<readonly FoundMemory[]> {
+    const { store, settings, now } = this.#deps
+    const { agentId, userId = '', sessionId = '', level, content } = memory
+    const asked = this.#deps.embedQuestion(content, undefined)
+    const words = [...new Set(wordsOf(content))]
+    const accepts = (slot: Slot): boolean =>
+      slot.userId === userId && slot.level === level && (level !== 'session' || slot.sessionId === sessionId)
+    const candidates = await this.#candidates(words, asked, [agentId], accepts)
+    const question = await asked
+    const ids = [...candidates.keys()]
+    const [memories, vectors] = await Promise.all([
+      store.byIds(ids),
+      question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
+    ])
+    return memories
+      .filter((found) => found.supersededBy === undefined)
+      .map((found): FoundMemory => {
+        const vector = vectors.get(found.id)
+        const byVector = question && vector ? cosine(question.vector, vector) : 0
+        const byWords = similarityOfWords(content, found.content)
+        return {
+          memory: withStrength(found, settings, now()),
+          score: Math.max(byVector, byWords),
+          by: [...(byWords > 0 ? (['words'] as const) : []), ...(byVector > 0 ? (['vector'] as const) : [])],
+        }
+      })
+      .filter(({ score }) => score > 0)
+      .toSorted((one, other) => other.score - one.score)
+      .slice(0, limit)
+  }
+
+  /** By id, with the scores in the indexes. */
+  async #candidates(
+    words: readonly string[],
+    asked: Promise<QuestionVector | undefined>,
+    agentIds: readonly string[],
+    accepts: (slot: Slot, agentId: string) => boolean,
+  ): Promise<ReadonlyMap<string, Candidate>> {
+    const found = new Map<string, Candidate>()
+    const pause = (): Promise<void> => nextTurn()
+    for (const agentId of agentIds) {
+      const index = await this.#deps.indexes.of(agentId)
+      const isOwn = (slot: Slot): boolean => accepts(slot, agentId)
+      for (const { slot, score } of await index.byWords(words, CANDIDATES, isOwn, pause)) {
+        const id = index.slot(slot)?.id
+        if (id !== undefined) found.set(id, { index, agentId, words: score, bits: 0 })
+      }
+      const question = await asked
+      if (!question || index.size === 0) continue
+      if (index.model !== question.model) {
+        this.#deps.outdated(agentId)
+        continue
+      }
+      for (const { slot, score } of await index.byVector(question.vector, CANDIDATES, isOwn, pause)) {
+        const id = index.slot(slot)?.id
+        if (id !== undefined) found.set(id, { index, agentId, words: found.get(id)?.words ?? 0, bits: score })
+      }
+    }
+    return bestOf(found)
+  }
+}
+
+/** Of the candidates of many agents those whose rows are read. */
+function bestOf(found: ReadonlyMap<string, Candidate>): ReadonlyMap<string, Candidate> {
+  if (found.size <= CANDIDATES * 2) return found
+  const entries = [...found]
+  const byWords = entries.toSorted(([, one], [, other]) => other.words - one.words).slice(0, CANDIDATES)
+  const byBits = entries.toSorted(([, one], [, other]) => other.bits - one.bits).slice(0, CANDIDATES)
+  return new Map([...byWords, ...byBits])
+}
+
+function fits(slot: Slot, { level, userId, category, tags = [], since, until }: MemoryQuery): boolean {
+  return (
+    (level === undefined || slot.level === level) &&
+    (userId === undefined || slot.userId === userId) &&
+    (category === undefined || slot.category === category) &&
+    (since === undefined || slot.createdAt >= since) &&
+    (until === undefined || slot.createdAt < until) &&
+    tags.every((tag) => slot.tags.includes(JSON.stringify(tag)))
+  )
+}
+
+/** The share of the weight of the words of a question that a memory has. */
+function coverage(words: readonly string[], { key = '', content }: Memory, index: AgentIndex): number {
+  const there = new Set(wordsOf(`${key} ${content}`))
+  let [all, covered] = [0, 0]
+  for (const word of words) {
+    const weight = index.weightOf(word)
+    all += weight
+    if (there.has(word)) covered += weight
+  }
+  return all === 0 ? 0 : covered / all
+}
+
+interface Rated {
+  readonly memory: Memory
+  readonly words: number
+  readonly similarity: number
+}
+/** Reciprocal rank fusion of both orders; what is strong comes before what has faded. */
+function fuse(rated: readonly Rated[], minSimilarity: number): readonly FoundMemory[] {
+  const byWords = rated.filter(({ words }) => words > 0).toSorted((one, other) => other.words - one.words)
+  const near = rated.filter(({ similarity }) => similarity > minSimilarity / 2)
+  const byVector = near.toSorted((one, other) => other.similarity - one.similarity)
+  const scores = new Map<string, { score: number; by: ('words' | 'vector')[] }>()
+  for (const [by, order] of [['words', byWords] as const, ['vector', byVector] as const])
+    for (const [rank, { memory }] of order.entries()) {
+      const sum = scores.get(memory.id) ?? { score: 0, by: [] }
+      sum.score += 1 / (RANK_OFFSET + rank + 1)
+      sum.by.push(by)
+      scores.set(memory.id, sum)
+    }
+  return rated
+    .flatMap(({ memory }) => {
+      const sum = scores.get(memory.id)
+      if (!sum) return []
+      return [{ memory, score: sum.score * (1 - STRENGTH_SHARE + STRENGTH_SHARE * memory.strength), by: sum.by }]
+    })
+    .toSorted((one, other) => other.score - one.score || (one.memory.createdAt < other.memory.createdAt ? 1 : -1))
+}
+
+function withStrength(memory: Memory, { decay_rate: rate }: Settings, now: number): Memory {
+  if (memory.key !== undefined) return memory
+  return { ...memory, strength: strengthOf({ ...memory, accessedAt: Date.parse(memory.accessedAt) }, rate, now) }
+}
+
+/** 1 where one contains the other, else the share of their words that both have (Jaccard). */
+export function similarityOfWords(one: string, other: string): number {
+  const [a, b] = [plain(one), plain(other)]
+  if (a === '' || b === '') return 0
+  if (` ${a} `.includes(` ${b} `) || ` ${b} `.includes(` ${a} `)) return 1
+  const [words, others] = [new Set(wordsOf(one)), new Set(wordsOf(other))]
+  const common = [...words].filter((word) => others.has(word)).length
+  return common === 0 ? 0 : common / (words.size + others.size - common)
+}
+const plain = (text: string): string => (text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).join(' ')
