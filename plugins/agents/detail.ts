@@ -43,6 +43,7 @@ export function toDetail(agent: LoadedAgent, name: NameModel): AgentDetail {
     skills_mode: selection(manifest.skills_disabled, manifest.skills),
     mcp_servers: manifest.mcp_servers,
     mcp_servers_mode: selection(manifest.mcp_disabled, manifest.mcp_servers),
+    guide: typeof manifest.metadata['guide'] === 'string' ? manifest.metadata['guide'].trim() : '',
     manifest_toml: agent.manifestToml,
     signed_by: agent.row.signed_by,
     warnings: [...agent.warnings],

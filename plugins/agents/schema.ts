@@ -108,6 +108,8 @@ export const AgentDetail = v.object({
   skills_mode: v.picklist(['all', 'allowlist', 'none']),
   mcp_servers: v.array(v.string()),
   mcp_servers_mode: v.picklist(['all', 'allowlist', 'none']),
+  /** `metadata.guide`: how to begin, of one from a template. */
+  guide: v.string(),
   manifest_toml: v.string(),
   signed_by: v.nullable(v.string()),
   warnings: v.array(v.string()),

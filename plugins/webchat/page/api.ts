@@ -14,6 +14,8 @@ import {
   SessionPage,
   SessionView,
   Spawned,
+  AgentGuide,
+  TemplateDetail,
   TemplateList,
   Ticket,
   TurnPage,
@@ -29,6 +31,7 @@ import type {
   SessionItem,
   SlashCommand,
   Template,
+  TemplateNeeds,
   Turn,
 } from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
@@ -140,6 +143,13 @@ export class Api {
   }
   async templates(): Promise<readonly Template[]> {
     return (await this.#json('GET', '/api/templates', TemplateList)).templates
+  }
+  template(name: string): Promise<TemplateNeeds> {
+    return this.#json('GET', `/api/templates/${encodeURIComponent(name)}`, TemplateDetail)
+  }
+  /** How to begin with an agent; empty when its manifest does not say. */
+  async guide(agentId: string): Promise<string> {
+    return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}`, AgentGuide)).guide
   }
   async kill(agentId: string): Promise<void> {
     await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown())

@@ -7,6 +7,7 @@ import { Mark } from './icons.tsx'
 import { KeyPrompt } from './key.tsx'
 import { NewAgent } from './new-agent.tsx'
 import { useValue } from './observable.ts'
+import { GuideReader } from './welcome.tsx'
 
 export function App({ client }: { readonly client: Client }) {
   const gate = useValue(client.gate)
@@ -97,15 +98,17 @@ function Workspace({ client }: { readonly client: Client }) {
       />
       {chat && agent ? (
         <CanvasReader.Provider value={client.readCanvas}>
-          <Conversation
-            key={agent.id}
-            client={client}
-            chat={chat}
-            agent={agent}
-            menuOpen={menu.open}
-            menuButton={menu.button}
-            onMenu={menu.toggle}
-          />
+          <GuideReader.Provider value={client.readGuide}>
+            <Conversation
+              key={agent.id}
+              client={client}
+              chat={chat}
+              agent={agent}
+              menuOpen={menu.open}
+              menuButton={menu.button}
+              onMenu={menu.toggle}
+            />
+          </GuideReader.Provider>
         </CanvasReader.Provider>
       ) : (
         <NoAgents onAdd={add} />

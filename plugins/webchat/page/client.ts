@@ -35,6 +35,7 @@ export class Client {
   readonly api: Api
   /** The same function for every drawing of the page. */
   readonly readCanvas = (id: string): Promise<Canvas> => this.api.canvas(id)
+  readonly readGuide = (agentId: string): Promise<string> => this.api.guide(agentId)
   #chats = new Map<string, AgentChat>()
   /** The ways to sign in are being loaded, to ask for a key. */
   #asking = false

@@ -4,7 +4,7 @@ import type { Client } from './client.ts'
 import { Dialog } from './dialog.tsx'
 import { manifestToml } from './manifest.ts'
 import { FieldProblem } from './problem.tsx'
-import type { Template } from './wire.ts'
+import type { Template, TemplateNeeds } from './wire.ts'
 
 interface NewAgentProps {
   readonly client: Client
@@ -53,6 +53,7 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
   return (
     <Dialog title="New agent" onClose={onClose} onSubmit={() => void submit()}>
       {templates.length > 0 && <TemplateField templates={templates} value={template} onChoose={choose} />}
+      {template !== undefined && <Needs client={client} name={template.name} />}
       <NameField value={name} isInvalid={problem !== undefined} onInput={setName} />
       {template === undefined && (
         <>
@@ -110,6 +111,51 @@ function TemplateField({ templates, value, onChoose }: TemplateFieldProps) {
         {value?.description ?? 'Instructions, tools and skills for a kind of work.'}
       </p>
     </>
+  )
+}
+
+/** What an agent of a template may do, before there is one. */
+function Needs({ client, name }: { readonly client: Client; readonly name: string }) {
+  const [needs, setNeeds] = useState<TemplateNeeds | string>()
+  useEffect(() => {
+    let isGone = false
+    setNeeds(undefined)
+    client.api.template(name).then(
+      (found) => {
+        if (!isGone) setNeeds(found)
+      },
+      (error: unknown) => {
+        if (!isGone) setNeeds(explain(error))
+      },
+    )
+    return () => {
+      isGone = true
+    }
+  }, [client, name])
+  if (needs === undefined) return null
+  if (typeof needs === 'string') return <p class="hint">What it needs cannot be shown: {needs}</p>
+  const { tools, network, shell } = needs.manifest.capabilities
+  const list = (names: readonly string[], none: string): string => (names.length === 0 ? none : names.join(', '))
+  const [guide = ''] = needs.guide.split('\n', 1)
+  return (
+    <dl class="needs" aria-label="What it needs">
+      <dt>Model</dt>
+      <dd>{needs.tier === '' ? 'any' : `${needs.tier} or better`}</dd>
+      <dt>Tools</dt>
+      <dd>{list(tools, 'none')}</dd>
+      <dt>Skills</dt>
+      <dd>{list(needs.skills, 'all')}</dd>
+      <dt>Network</dt>
+      <dd>{list(network, 'none')}</dd>
+      <dt>Programs</dt>
+      <dd>{list(shell, 'none')}</dd>
+      {guide !== '' && (
+        <>
+          <dt>To begin</dt>
+          <dd>{guide}</dd>
+        </>
+      )}
+    </dl>
   )
 }
 

@@ -225,4 +225,14 @@ export const PluginPageList = v.object({ pages: v.array(PluginPage) })
 
 const Template = v.object({ name: v.string(), description: v.string() })
 export type Template = v.InferOutput<typeof Template>
+const names = v.array(v.string())
+/** What an agent of a template may use. */
+export const TemplateDetail = v.object({
+  tier: v.string(),
+  skills: names,
+  guide: v.string(),
+  manifest: v.object({ capabilities: v.object({ tools: names, network: names, shell: names }) }),
+})
+export type TemplateNeeds = v.InferOutput<typeof TemplateDetail>
+export const AgentGuide = v.object({ guide: v.optional(v.string(), '') })
 export const TemplateList = v.object({ templates: v.array(Template) })

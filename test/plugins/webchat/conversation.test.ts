@@ -263,10 +263,15 @@ test('an agent is made from a template, under its name or another one', async ()
   const dialog = tab.page.getByRole('dialog', { name: 'New agent' })
   await dialog.getByLabel(/^Template/).selectOption('translator')
   await dialog.getByText('Translates between languages').waitFor()
+  await dialog.getByText('or better').waitFor()
+  await dialog.getByText('file_read').waitFor()
   expect(await dialog.getByLabel('Name').inputValue()).toBe('translator')
   await dialog.getByLabel('Name').fill('tara')
   await dialog.getByRole('button', { name: 'Make the agent' }).click()
   await tab.page.getByRole('heading', { level: 1, name: 'tara' }).waitFor()
+  const { guide } = (await host.json('GET', '/api/templates/translator')).body
+  const [idea = ''] = /(?<=^- ).*$/m.exec(guide) ?? []
+  await tab.page.getByRole('button', { name: idea, exact: true }).waitFor()
   const [, made] = (await host.json('GET', '/api/agents')).body
   expect((await host.json('GET', `/api/agents/${made.id}`)).body.description).toContain('Translates between languages')
   expect(tab.complaints).toEqual([])
