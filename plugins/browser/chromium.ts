@@ -13,6 +13,17 @@ const NAMES = [
   'google-chrome',
   'chrome',
 ]
+/** What installs it, by the program that installs packages. */
+const COMMANDS = [
+  ['apt-get', { chromium: 'apt-get install chromium-headless-shell', sandbox: 'apt-get install bubblewrap perl' }],
+  ['dnf', { chromium: 'dnf install chromium', sandbox: 'dnf install bubblewrap perl' }],
+  ['apk', { chromium: 'apk add chromium', sandbox: 'apk add bubblewrap perl' }],
+  ['pacman', { chromium: 'pacman -S chromium', sandbox: 'pacman -S bubblewrap perl' }],
+] as const
+function commandFor(spawn: Pick<Spawn, 'has'>, what: 'chromium' | 'sandbox'): string {
+  const found = COMMANDS.find(([manager]) => spawn.has(manager))
+  return found === undefined ? '' : ` with \`${found[1][what]}\``
+}
 /** Folders that every program sees. */
 const VISIBLE = /^\/(?:usr|bin|lib|lib64|nix\/store|gnu\/store)\//
 
@@ -42,8 +53,7 @@ export async function findChromium(
   if (name !== undefined) return withFolder((await spawn.find(name, '/')).path)
   throw new Refusal(
     'service_unavailable',
-    'No Chromium was found: install one (Debian: apt-get install chromium-headless-shell), or name it in ' +
-      'plugins.browser.chromium_path',
+    `No Chromium was found: install one${commandFor(spawn, 'chromium')}, or name it in plugins.browser.chromium_path`,
   )
 }
 
@@ -53,13 +63,16 @@ async function withFolder(path: string): Promise<Chromium> {
 }
 
 /** Throws `service_unavailable` where a browser could not be confined, or would have another way to the network. */
-export async function requireIsolation(spawn: Pick<Spawn, 'isolation'>): Promise<void> {
+export async function requireIsolation(
+  spawn: Pick<Spawn, 'has' | 'isolation'>,
+  system: NodeJS.Platform = process.platform,
+): Promise<void> {
   const { level, network } = await spawn.isolation()
   if (level === 'bubblewrap' && network === 'proxy') return
   throw new Refusal(
     'service_unavailable',
     'Browsers run only where bubblewrap confines them and perl gives them a way to the network that svc decides on: ' +
-      'install both (Debian: apt-get install bubblewrap perl)',
+      (system === 'linux' ? `install both${commandFor(spawn, 'sandbox')}` : 'bubblewrap is for Linux only'),
   )
 }
 
