@@ -62,6 +62,7 @@ export type AuditEvent =
   | 'a2a_agent_changed'
   | 'cluster_changed'
   | 'skill_changed'
+  | 'data_migrated'
 
 export interface AuditRecord {
   readonly event: AuditEvent

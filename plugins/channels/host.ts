@@ -23,7 +23,7 @@ import type { AdapterRegistry } from './connections/registry.ts'
 import { SignIns } from './connections/sign-ins.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
-import type { ChannelMessages } from './contract.ts'
+import type { ChannelAccounts, ChannelMessages } from './contract.ts'
 import { createHandlers } from './http/handlers.ts'
 import type { Handlers } from './http/handlers.ts'
 import { requireChannel } from './http/views.ts'
@@ -63,6 +63,8 @@ export interface ChannelHost {
   readonly toolDeps: ChannelSendDeps
   /** What other plugins send. */
   readonly messages: ChannelMessages
+  /** As `ChannelAccounts` says. */
+  add(account: Parameters<ChannelAccounts['add']>[0], connect: () => Promise<void>): Promise<boolean>
   close(): Promise<void>
 }
 export interface HostParts {
@@ -88,6 +90,7 @@ export function createHost(ctx: HostContext, { registry, counters, section, tell
     background,
     authenticated: ({ channel, id }) => background(() => connections.restartAccount(channel, id)),
   })
+  const requireChannelName = (given: string): string => requireChannel(registry, given).name
   const handlers = createHandlers({
     accounts,
     connections,
@@ -104,16 +107,23 @@ export function createHost(ctx: HostContext, { registry, counters, section, tell
     probeMs: config.open_timeout_secs * 1000,
     traffic: trafficInfo(messaging),
     send: sendText(messaging, registry),
-    channelName: (given) => requireChannel(registry, given).name,
+    channelName: requireChannelName,
     hasRows: (channel) => hasRows(ctx.db, channel),
   })
+  const add: ChannelHost['add'] = async ({ channel, ...account }, connect) => {
+    const name = requireChannelName(channel)
+    if (await accounts.find(name, account.id)) return false
+    await accounts.configure({ channel: name, ...account })
+    await connect()
+    return true
+  }
   const close = async (): Promise<void> => {
     signIns.close()
     await connections.close('the plugin is being unloaded')
     await messaging.close()
   }
   const messages = resultSender(messaging, { registry, accounts, agents: services.agents })
-  return { accounts, connections, messaging, handlers, toolDeps, messages, close }
+  return { accounts, connections, messaging, handlers, toolDeps, messages, add, close }
 }
 
 /** Runs work that unloading waits for. */

@@ -118,12 +118,13 @@ export default definePlugin({
       const accounts = (await (await host.loadIfUsed())?.accounts.list()) ?? []
       return [...new Set(accounts.map(({ channel }) => channel))]
     }
+    const add: ChannelAccounts['add'] = async (account) => (await host.load()).add(account, connect)
     const messages: ChannelMessages = {
       check: async (target) => (await host.load()).messages.check(target),
       send: async (message) => (await host.load()).messages.send(message),
       lastChat: async (agentId) => (await host.loadIfUsed())?.messages.lastChat(agentId),
     }
-    return { channels: registry, accounts: { configured }, messages }
+    return { channels: registry, accounts: { configured, add }, messages }
   },
 })
 

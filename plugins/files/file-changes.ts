@@ -3,7 +3,7 @@ import type { ToolCallContext } from 'svc/sdk'
 import { applyHunks, parsePatch } from './patch.ts'
 import type { FileChange } from './changes/change-log.ts'
 import type { Edit } from './patch.ts'
-import type { AgentFiles } from './tools.ts'
+import type { AgentFiles } from './agent-files.ts'
 
 /** Applies all of a patch or nothing. Returns what was done, such as `changed "a", deleted "b"`. */
 export async function applyPatch(files: AgentFiles, call: ToolCallContext, patch: string): Promise<string> {

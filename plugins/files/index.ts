@@ -20,7 +20,7 @@ import { SizeLimits } from './size-limits.ts'
 import { UploadStore } from './store.ts'
 import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
-import { UploadService } from './uploads.ts'
+import type { UploadService, UploadServiceDeps } from './uploads.ts'
 
 const DAY_MS = 86_400_000
 /** A call that was cut off is decided about at the next start. */
@@ -65,23 +65,18 @@ export default definePlugin({
     const mount = config.mount === 'folder' ? undefined : await openMount()
     const stored = mount?.workspaces
     const workspaces: WorkspaceFiles = stored ?? inFolders
-    const uploads = new UploadService({
-      agents,
-      audit,
-      store: new UploadStore(db),
-      workspaces,
-      maxBytes: config.max_upload_bytes,
-    })
+    const uploadStore = new UploadStore(db)
+    const uploads = openUploads({ agents, audit, store: uploadStore, workspaces, maxBytes: config.max_upload_bytes })
     const store = new ChangeStore(db)
     let loading: Promise<ChangeLog> | undefined
     const changes = (): Promise<ChangeLog> =>
       (loading ??= import('./changes/change-log.ts').then((loaded) => new loaded.ChangeLog(store, workspaces)))
     jobs.every('changes', DAY_MS, () => store.prune(new Date(Date.now() - KEEP_DAYS * DAY_MS).toISOString()))
-    await uploads.sweep()
+    if ((await uploadStore.agents()).length > 0) await (await uploads()).sweep()
     followAgents(context, {
       make: (agent) => (stored ? stored.make(agent) : folders.open(agent)),
       async remove(agentId) {
-        await uploads.clear(agentId)
+        await uploadStore.clear(agentId)
         await store.clear(agentId)
         await (stored ? stored.removeAll(agentId) : folders.remove(agentId))
       },
@@ -95,8 +90,17 @@ export default definePlugin({
       }),
     )
     tools.add(...fileTools(workspaces, changes, audit))
-    return { workspaces, uploads }
+    return { workspaces, uploads: lazyUploads(uploads) }
   },
+})
+
+function openUploads(deps: UploadServiceDeps): () => Promise<UploadService> {
+  let opened: UploadService | undefined
+  return async () => (opened ??= new (await import('./uploads.ts')).UploadService(deps))
+}
+const lazyUploads = (open: () => Promise<UploadService>): Uploads => ({
+  find: async (fileId) => (await open()).find(fileId),
+  read: async (upload) => (await open()).read(upload),
 })
 
 /** Other folders are made when they are first used. A clone has the files of the agent as it is now. */

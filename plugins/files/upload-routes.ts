@@ -6,7 +6,7 @@ import { Uploaded, UploadParams } from './schema.ts'
 import type { UploadRow } from './schema.ts'
 import type { UploadService } from './uploads.ts'
 
-export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly AnyRoute[] {
+export function uploadRoutes(uploads: () => Promise<UploadService>, maxBytes: number): readonly AnyRoute[] {
   const add = defineRoute({
     method: 'POST',
     path: '/api/agents/:id/upload',
@@ -24,11 +24,13 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     errors: ['agent_not_found', 'payload_too_large'],
     idempotent: true,
     async recall(id) {
-      const row = await uploads.row(id)
+      const row = await (await uploads()).row(id)
       return row && toUploaded(row)
     },
     async handle({ params, body, header, effectId }) {
-      return toUploaded(await uploads.add(params.id, body, header('content-type'), header('x-filename'), effectId))
+      return toUploaded(
+        await (await uploads()).add(params.id, body, header('content-type'), header('x-filename'), effectId),
+      )
     },
   })
   const read = defineRoute({
@@ -43,10 +45,10 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     produces: '*/*',
     errors: ['file_not_found', 'payload_too_large'],
     async handle({ params }) {
-      const upload = await uploads.find(params.file_id)
+      const upload = await (await uploads()).find(params.file_id)
       if (!upload) throw new Refusal('file_not_found', `No file ${params.file_id}`)
       const { asFile } = await import('./media-type.ts')
-      return asFile(await uploads.read(upload), upload.contentType, upload.filename)
+      return asFile(await (await uploads()).read(upload), upload.contentType, upload.filename)
     },
   })
   return [add, read]

@@ -4,9 +4,9 @@ import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import { Export, Imported, NewImport } from './schema.ts'
 import type { Limits } from './schema.ts'
-import type { PairService } from './service.ts'
+import type { OpenPairs } from './service.ts'
 
-export function exportRoutes(pairs: PairService, agents: Agents, limits: Limits): readonly AnyRoute[] {
+export function exportRoutes(pairs: OpenPairs, agents: Agents, limits: Limits): readonly AnyRoute[] {
   return [
     exportedRoute(pairs, agents, '/api/agents/:id/memory/export', 'Export the keys of an agent'),
     exportedRoute(pairs, agents, '/api/memory/agents/:id/export', 'Export the memory of an agent'),
@@ -15,7 +15,7 @@ export function exportRoutes(pairs: PairService, agents: Agents, limits: Limits)
   ]
 }
 
-function exportedRoute(pairs: PairService, agents: Agents, path: `/${string}`, summary: string): AnyRoute {
+function exportedRoute(pairs: OpenPairs, agents: Agents, path: `/${string}`, summary: string): AnyRoute {
   return defineRoute({
     method: 'GET',
     path,
@@ -29,7 +29,7 @@ function exportedRoute(pairs: PairService, agents: Agents, path: `/${string}`, s
     errors: ['agent_not_found'],
     async handle({ params }) {
       const { id } = await agents.require(params.id)
-      const kv = (await pairs.rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
+      const kv = (await (await pairs()).rows(id)).map(({ key, value }) => `${JSON.stringify(key)}:${value}`).join(',')
       // Values are JSON text already: parsing them here would change numbers beyond the range of a double.
       return reply(`{"agent_id":${JSON.stringify(id)},"version":1,"kv":{${kv}}}`, {
         'content-type': 'application/json',
@@ -39,7 +39,7 @@ function exportedRoute(pairs: PairService, agents: Agents, path: `/${string}`, s
 }
 
 function importedRoute(
-  pairs: PairService,
+  pairs: OpenPairs,
   agents: Agents,
   limits: Limits,
   path: `/${string}`,
@@ -64,7 +64,7 @@ function importedRoute(
       const { id } = await agents.require(params.id)
       const { readImport } = await import('./import-body.ts')
       const { texts, clear } = readImport(body, limits.max_value_depth)
-      const { imported: count, failed } = await pairs.import(id, texts, clear)
+      const { imported: count, failed } = await (await pairs()).import(id, texts, clear)
       const answer = { agent_id: id, keys_imported: count }
       return failed.length === 0
         ? { status: 'imported' as const, ...answer }

@@ -3,13 +3,13 @@ import type { AnyRoute, Reply } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { Deleted, KeyNotFound, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
 import type { Limits, PairRow } from './schema.ts'
-import type { PairService } from './service.ts'
+import type { OpenPairs } from './service.ts'
 
-export function pairRoutes(pairs: PairService, limits: Limits): readonly AnyRoute[] {
+export function pairRoutes(pairs: OpenPairs, limits: Limits): readonly AnyRoute[] {
   return [listRoute(pairs), readRoute(pairs), writeRoute(pairs, limits), removeRoute(pairs)]
 }
 
-function listRoute(pairs: PairService): AnyRoute {
+function listRoute(pairs: OpenPairs): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv',
@@ -21,12 +21,12 @@ function listRoute(pairs: PairService): AnyRoute {
     returns: Pairs,
     errors: ['agent_not_found'],
     async handle({ params }) {
-      return json(`{"kv_pairs":[${(await pairs.rows(params.id)).map(toJson).join(',')}]}`)
+      return json(`{"kv_pairs":[${(await (await pairs()).rows(params.id)).map(toJson).join(',')}]}`)
     },
   })
 }
 
-function readRoute(pairs: PairService): AnyRoute {
+function readRoute(pairs: OpenPairs): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/kv/:key',
@@ -38,14 +38,14 @@ function readRoute(pairs: PairService): AnyRoute {
     returns: Pair,
     errors: ['agent_not_found', KeyNotFound],
     async handle({ params }) {
-      const value = await pairs.read(params.id, params.key)
+      const value = await (await pairs()).read(params.id, params.key)
       if (value === undefined) throw new Refusal(KeyNotFound, `Key not found: ${params.key}`)
       return json(toJson({ key: params.key, value }))
     },
   })
 }
 
-function writeRoute(pairs: PairService, limits: Limits): AnyRoute {
+function writeRoute(pairs: OpenPairs, limits: Limits): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: '/api/memory/agents/:id/kv/:key',
@@ -64,13 +64,13 @@ function writeRoute(pairs: PairService, limits: Limits): AnyRoute {
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
       const { readValue } = await import('./json-text.ts')
-      await pairs.write(params.id, params.key, readValue(body, params.key, limits.max_value_depth))
+      await (await pairs()).write(params.id, params.key, readValue(body, params.key, limits.max_value_depth))
       return { status: 'stored' as const, key: params.key }
     },
   })
 }
 
-function removeRoute(pairs: PairService): AnyRoute {
+function removeRoute(pairs: OpenPairs): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/memory/agents/:id/kv/:key',
@@ -83,7 +83,7 @@ function removeRoute(pairs: PairService): AnyRoute {
     returns: Deleted,
     errors: ['agent_not_found'],
     async handle({ params }) {
-      await pairs.remove(params.id, params.key)
+      await (await pairs()).remove(params.id, params.key)
       return { status: 'deleted' as const, key: params.key }
     },
   })

@@ -4,7 +4,10 @@ import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditRecord } from '../audit/contract.ts'
 import type { KeyValue } from './contract.ts'
 import type { Limits, PairRow } from './schema.ts'
-import type { PairStore } from './store.ts'
+import type { PairStore } from './pairs/store.ts'
+
+/** Loads it with the first use. */
+export type OpenPairs = () => Promise<PairService>
 
 /** Each agent's own keys. An agent's id is checked by every call: there are no keys without an agent. */
 export class PairService implements KeyValue {

@@ -44,6 +44,16 @@ export interface Wakeups {
 }
 export const Wakeups = defineService<Wakeups>()('wakeups')
 
+/** Cron jobs that come from elsewhere. */
+export interface CronJobs {
+  /**
+   * Makes one, as `POST /api/cron/jobs` does. `false` when there is one of this id, which stays as it is. Throws
+   * `invalid_request` that names the field, `agent_not_found`, `rate_limit` when there are too many.
+   */
+  add(id: string, body: Readonly<Record<string, unknown>>): Promise<boolean>
+}
+export const CronJobs = defineService<CronJobs>()('cron-jobs')
+
 /** A slot of a schedule or cron job has ended, or will not run. */
 export const SlotEnded = notify<{
   readonly jobId: string

@@ -9,7 +9,7 @@ import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { sections, Settings } from './config.ts'
-import { JobDisabled, SlotEnded, SystemEventDue, Wakeups } from './contract.ts'
+import { CronJobs, JobDisabled, SlotEnded, SystemEventDue, Wakeups } from './contract.ts'
 import { LANE } from './lane.ts'
 import { migrations } from './migrations.ts'
 import { jobRoutes } from './routes.ts'
@@ -36,7 +36,7 @@ export default definePlugin({
     turns: Turns,
   },
   optional: { inference: Inference, workflows: WorkflowRuns },
-  provides: { wakeups: Wakeups },
+  provides: { wakeups: Wakeups, cronJobs: CronJobs },
   hooks: [JobDisabled, SlotEnded, SystemEventDue],
   migrations,
   pages: [
@@ -106,8 +106,12 @@ export default definePlugin({
       if (await hasJobs(db)) await (await runtime()).schedules.deleteOld()
     })
     lookForDue()
-    return { wakeups: lazyWakeups(async () => (await runtime()).wakeups) }
+    return { wakeups: lazyWakeups(async () => (await runtime()).wakeups), cronJobs: lazyCronJobs(runtime) }
   },
+})
+
+const lazyCronJobs = (runtime: () => Promise<Runtime>): CronJobs => ({
+  add: async (id, body) => (await import('./imports.ts')).add(await runtime(), id, body),
 })
 
 function lazyWakeups(open: () => Promise<Wakeups>): Wakeups {

@@ -91,8 +91,12 @@ export interface Sessions {
   find(id: string): Promise<Session | undefined>
   /** Sessions of an agent, newest first. */
   list(agentId?: string): Promise<readonly Session[]>
-  /** Statements that make the session when it is not there yet. */
-  ensure(sessionId: string, agentId: string): readonly Statement[]
+  /** Statements that make the session when it is not there yet; `at`: when it began, ISO 8601 UTC, if not now. */
+  ensure(
+    sessionId: string,
+    agentId: string,
+    options?: { readonly at?: string; readonly label?: string | undefined },
+  ): readonly Statement[]
   /**
    * Statements that append a message. Rows are append only. The messages of one turn stay together, however many turns
    * were queued in between: the first message fixes the position of its turn. They write nothing when the session was

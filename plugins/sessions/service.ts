@@ -54,8 +54,12 @@ export class SessionService implements Sessions {
     const row = await this.#store.labelled(agentId, label)
     return row && toSession(row)
   }
-  ensure(sessionId: string, agentId: string): readonly Statement[] {
-    return this.#store.isKnown(sessionId) ? [] : [this.#store.insert(sessionId, agentId, null, this.#now())]
+  ensure(
+    sessionId: string,
+    agentId: string,
+    { at = this.#now(), label }: { readonly at?: string; readonly label?: string | undefined } = {},
+  ): readonly Statement[] {
+    return this.#store.isKnown(sessionId) ? [] : [this.#store.insert(sessionId, agentId, label ?? null, at)]
   }
   append(
     sessionId: string,

@@ -17,6 +17,11 @@ export interface ScanFinding {
 export interface Skills {
   /** By name, with changes of the files up to now. */
   list(): Promise<readonly SkillFacts[]>
+  /**
+   * Installs the skill in a folder of this machine; `isCheck` says only what it is. Throws `forbidden` for a critical
+   * finding, `conflict` when there is one of its name or it asks for permissions, which are in the details then.
+   */
+  install(folder: string, options?: { readonly isCheck?: boolean }): Promise<{ readonly name: string }>
   /** Looks at files as at those of a skill that is installed: the worst first. A critical finding refuses them. */
   scan(found: {
     readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[]

@@ -8,7 +8,7 @@ import {
   DatabaseSnapshots,
   followChanges,
 } from 'svc/internal'
-import { definePlugin } from 'svc/sdk'
+import { definePlugin, parse } from 'svc/sdk'
 import type { Hooks, Metrics, PluginContext } from 'svc/sdk'
 import { Agents, AgentVariables, AssignablesListed } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -72,7 +72,7 @@ export default definePlugin({
         ? { ...listed, names: [...listed.names, ...(await catalog()).all.map(({ name }) => name)] }
         : listed,
     )
-    const installed = installSkills(ctx, catalog)
+    const { installed, admin } = installSkills(ctx, catalog)
     const present = async (): Promise<SkillCatalog> => {
       await installed()
       return await catalog()
@@ -96,6 +96,11 @@ export default definePlugin({
     return {
       skills: {
         list: async () => (await import('./open.ts')).listFacts(await catalog()),
+        async install(source, { isCheck = false } = {}) {
+          const { InstallRequest } = await import('./schema.ts')
+          const request = parse(InstallRequest, { source, dry_run: isCheck }, 'skill')
+          return { name: (await (await admin()).install(request)).skill }
+        },
         async scan({ files, manifest, tools: needsTools, permissions }) {
           const asked = { ...manifest, needsTools, permissions, runtime: 'prompt_only' as const, tools: [] }
           return (await import('./install/scan.ts')).scan(asked, files, ctx.optional('screening'))
@@ -129,10 +134,13 @@ function readLazily(ctx: Context): LazySkills {
 }
 
 /**
- * What installs is loaded with the first request, or when the database names what was installed. Returns what waits
- * until the folders are what the database said last.
+ * What installs is loaded with the first request, or when the database names what was installed. `installed` waits until
+ * the folders are what the database said last.
  */
-function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): () => Promise<void> {
+function installSkills(
+  ctx: Context,
+  catalog: () => Promise<SkillCatalog>,
+): { readonly installed: () => Promise<void>; readonly admin: () => Promise<SkillAdmin> } {
   const { db, hooks, log, own, routes, run, services } = ctx
   let opening: Promise<OpenedAdmin> | undefined
   const tell = followChanges({ broadcast: services.broadcast, own }, 'skills.installed', () => follow())
@@ -158,7 +166,7 @@ function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): () =
   const admin = async (): Promise<SkillAdmin> => (await opened()).admin
   routes.add(...installRoutes(admin), ...hubRoutes(admin))
   hooks.on(DaemonListening, follow)
-  return () => followed
+  return { installed: () => followed, admin }
 }
 
 function addToPrompts(hooks: Hooks, agents: Agents, skills: LazySkills): void {

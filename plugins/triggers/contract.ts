@@ -1,4 +1,14 @@
-import { notify } from 'svc/sdk'
+import { defineService, notify } from 'svc/sdk'
+
+/** Triggers that come from elsewhere. */
+export interface TriggerImports {
+  /**
+   * Makes one, as `POST /api/triggers` does. `false` when there is one of this id, which stays as it is. Throws
+   * `invalid_request` that names the field, `agent_not_found`, `conflict` when there are too many.
+   */
+  add(id: string, body: Readonly<Record<string, unknown>>): Promise<boolean>
+}
+export const TriggerImports = defineService<TriggerImports>()('trigger-imports')
 
 /** A trigger fired for an event: its agent will be asked, or its workflow run. It is on disk. */
 export const TriggerFired = notify<{

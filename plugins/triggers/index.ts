@@ -11,7 +11,7 @@ import { ResultDelivery } from '../result-delivery/contract.ts'
 import { Tasks } from '../tasks/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { Settings } from './config.ts'
-import { FiringEnded, TriggerDisabled, TriggerFired } from './contract.ts'
+import { FiringEnded, TriggerDisabled, TriggerFired, TriggerImports } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { triggerRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
@@ -36,6 +36,7 @@ export default definePlugin({
     turns: Turns,
   },
   optional: { published: PublishedEvents, tasks: Tasks, workflows: WorkflowRuns },
+  provides: { imports: TriggerImports },
   hooks: [TriggerFired, FiringEnded, TriggerDisabled],
   migrations,
   pages: [
@@ -103,8 +104,12 @@ export default definePlugin({
       if (await hasTriggers(db)) await (await runtime()).triggers.deleteOld()
     })
     lookForWork()
-    return {}
+    return { imports: lazyImports(runtime) }
   },
+})
+
+const lazyImports = (runtime: () => Promise<Runtime>): TriggerImports => ({
+  add: async (id, body) => (await import('./imports.ts')).add(await runtime(), id, body),
 })
 
 /** Triggers of an agent end with it, and those of a device when that is asked for. */

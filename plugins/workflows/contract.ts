@@ -147,6 +147,20 @@ export interface WorkflowRuns {
 }
 export const WorkflowRuns = defineService<WorkflowRuns>()('workflow-runs')
 
+/** Workflows that come from elsewhere. */
+export interface WorkflowImports {
+  /**
+   * Makes one of a definition of this or a compatible service; `made` is `false` when there is one of this id, which
+   * stays as it is. `isCheck` makes nothing. Throws `invalid_request` that names step and field, `conflict`.
+   */
+  add(
+    id: string,
+    definition: unknown,
+    options?: { readonly isCheck?: boolean },
+  ): Promise<{ readonly made: boolean; readonly warnings: readonly string[] }>
+}
+export const WorkflowImports = defineService<WorkflowImports>()('workflow-imports')
+
 /** A definition was created, changed or deleted. It is on disk. */
 export const WorkflowChanged = notify<{
   readonly workflowId: string

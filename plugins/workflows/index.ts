@@ -10,7 +10,14 @@ import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Settings } from './config.ts'
-import { WorkflowChanged, WorkflowRunChanged, WorkflowRuns, WorkflowStepEnded, WorkflowSteps } from './contract.ts'
+import {
+  WorkflowChanged,
+  WorkflowImports,
+  WorkflowRunChanged,
+  WorkflowRuns,
+  WorkflowStepEnded,
+  WorkflowSteps,
+} from './contract.ts'
 import type { WorkflowDefinitions } from './definitions/service.ts'
 import { definitionRoutes } from './definitions/routes.ts'
 import type { WorkflowFiles } from './files/workflow-files.ts'
@@ -38,7 +45,7 @@ export default definePlugin({
   config: Settings,
   requires: required,
   optional,
-  provides: { steps: WorkflowSteps, runs: WorkflowRuns },
+  provides: { steps: WorkflowSteps, runs: WorkflowRuns, imports: WorkflowImports },
   hooks: [WorkflowChanged, WorkflowRunChanged, WorkflowStepEnded],
   migrations,
   pages: [
@@ -67,7 +74,13 @@ export default definePlugin({
     })
     routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
     tools.add(...definitionTools(definitions))
-    return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }) }
+    const imports: WorkflowImports = {
+      async add(id, definition, { isCheck = false } = {}) {
+        const { importWorkflow } = await import('./import/import.ts')
+        return await importWorkflow(await definitions(), definition, id, isCheck)
+      },
+    }
+    return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }), imports }
   },
 })
 

@@ -64,6 +64,8 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
   [/^(imapflow|nodemailer|postal-mime)$/, ['adapters/channels/email/']],
   [/^busboy$/, ['plugins/files/']],
   [/^yauzl$/, ['plugins/backups/', 'core/files/read-archive.ts']],
+  [/^json5$/, ['plugins/migrate/source/parse.ts']],
+  [/^@msgpack\/msgpack$/, ['plugins/migrate/readers/message-pack.ts']],
   [/^yazl$/, ['plugins/backups/']],
   [/^file-type$/, ['core/files/']],
   [/^@(tokenlens|pydantic)\//, ['plugins/catalog/collect.ts']],

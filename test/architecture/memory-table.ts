@@ -91,13 +91,15 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/turn/service.ts: #failedTurns
       plugins/chat/turn/tool-executor.ts
       plugins/comms/index.ts: opened
-      plugins/files/index.ts: loading
+      plugins/files/index.ts: loading opened
       plugins/goals/index.ts: opened
       plugins/hands/index.ts: opened
       plugins/hands/runtime.ts: #installing
+      plugins/kv/index.ts: opened
       plugins/providers/inference.ts: calls opened
       plugins/integrations/index.ts: opened
       plugins/mcp-server/index.ts
+      plugins/migrate/index.ts: opened
       plugins/mcp/index.ts: opened opening listening
       plugins/memory/lazy.ts: last opened
       plugins/pairing/index.ts: made
@@ -213,6 +215,11 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/a2a/server/runtime.ts: #streams
       plugins/backups/service.ts
+      plugins/migrate/import/run.ts: imported unchanged agents
+      plugins/migrate/model.ts
+      plugins/migrate/service.ts: #expected #current
+      plugins/migrate/source/
+      plugins/migrate/source/database.ts: #open
       plugins/browser/browsers.ts
       plugins/browser/session.ts
       plugins/channels/connections/supervisor.ts

@@ -84,6 +84,7 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
     '/api/skills/uninstall',
     '/api/skills/create',
     '/api/hands/install',
+    '/api/migrate',
     '/api/hands/instances/:id/pause',
     '/api/hands/instances/:id/resume',
     '/api/clawhub/install',
@@ -104,6 +105,7 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
     '/api/peers/:id/ping',
     '/api/auth/introspect',
     '/api/workflows/:id/dry-run',
+    '/api/migrate/scan',
   ],
   'a later login takes the place of the one before': [
     '/api/providers/:name/oauth/start',

@@ -30,6 +30,22 @@ export async function importWorkflows(
   return results
 }
 
+/** Makes one workflow of a definition under this id; nothing when there is one. Throws `invalid_request`. */
+export async function importWorkflow(
+  definitions: WorkflowDefinitions,
+  definition: unknown,
+  id: string,
+  isCheck: boolean,
+): Promise<{ readonly made: boolean; readonly warnings: readonly string[] }> {
+  const [imported, other] = convertWorkflows(definition)
+  if (!imported || other) throw new Refusal('invalid_request', 'expected one workflow')
+  const { body, warnings } = imported
+  if (await definitions.find(id)) return { made: false, warnings }
+  if (isCheck) await definitions.check(body)
+  else await definitions.create(body, { id })
+  return { made: true, warnings }
+}
+
 async function checkNamed(
   definitions: WorkflowDefinitions,
   body: Parameters<WorkflowDefinitions['check']>[0],

@@ -1,0 +1,56 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { checkFileName } from 'svc/internal'
+import type { Skills } from '../../skills/contract.ts'
+import type { SourceFolder } from '../source/source-folder.ts'
+import type { Run } from './run.ts'
+
+export interface SkillImportDeps {
+  readonly skills: Skills | undefined
+  readonly folder: SourceFolder
+  /** Where copies are made, which are removed. */
+  readonly scratchDir: string
+}
+const MAX_FILES = 1_000
+const MAX_DEPTH = 8
+
+/** Installs the skills, scanned as every other; one that asks for permissions stays behind until they are accepted. */
+export async function importSkills(run: Run, deps: SkillImportDeps): Promise<void> {
+  const { skills } = deps
+  for (const { key, folder } of run.home.skills)
+    await run.attempt('skill', key, async () => {
+      if (!skills) return run.leave('skill', key, 'the plugin "skills" is not loaded')
+      if ((await run.before('skill', key, key)) !== undefined) return
+      if ((await skills.list()).some(({ name }) => name === key))
+        return run.leave('skill', key, 'there is a skill of this name')
+      // What is installed is what was read here, whatever the folder holds by then.
+      const copy = join(deps.scratchDir, `migrate-skill-${run.itemId('skill', key)}`)
+      try {
+        await copySkill(deps.folder, folder, copy)
+        const { name } = await skills.install(copy, { isCheck: run.isDryRun })
+        if (!run.isDryRun) await run.keep('skill', key, key, name)
+        run.made('skill', key, name)
+      } finally {
+        await rm(copy, { recursive: true, force: true })
+      }
+    })
+}
+
+async function copySkill(source: SourceFolder, folder: string, to: string): Promise<void> {
+  let count = 0
+  const walk = async (below: string, depth: number): Promise<void> => {
+    for (const { name, isFolder } of await source.list(below === '' ? folder : `${folder}/${below}`)) {
+      const inside = below === '' ? name : `${below}/${name}`
+      if (isFolder && depth < MAX_DEPTH) await walk(inside, depth + 1)
+      if (isFolder || ++count > MAX_FILES) continue
+      const bytes = await source.bytes(`${folder}/${inside}`)
+      if (!bytes) continue
+      const path = join(to, ...checkFileName(inside))
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await writeFile(path, bytes, { mode: 0o600, flag: 'wx' })
+    }
+  }
+  await rm(to, { recursive: true, force: true })
+  await mkdir(to, { recursive: true, mode: 0o700 })
+  await walk('', 1)
+}

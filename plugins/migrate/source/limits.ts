@@ -1,0 +1,14 @@
+/** How much of a source is read. */
+export interface ReadLimits {
+  /** Files and folders together. */
+  readonly maxEntries: number
+  /** Bytes of one text file. */
+  readonly maxFileBytes: number
+  /** Bytes of one database. */
+  readonly maxDatabaseBytes: number
+  readonly maxSessions: number
+  /** Of one session. */
+  readonly maxMessages: number
+  /** Whether a folder of another owner than the daemon is read. */
+  readonly foreignOwner: boolean
+}

@@ -1,0 +1,14 @@
+import { parse } from 'svc/sdk'
+import { JobBody } from './body.ts'
+import type { CronJobs } from './contract.ts'
+import type { Runtime } from './runtime.ts'
+
+/** What comes from elsewhere, under an id that is the same each time. */
+export async function add(
+  { schedules }: Pick<Runtime, 'schedules'>,
+  ...[id, body]: Parameters<CronJobs['add']>
+): Promise<boolean> {
+  if (await schedules.find(id)) return false
+  await schedules.create(parse(JobBody, body, 'cron job'), id)
+  return true
+}
