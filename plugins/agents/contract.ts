@@ -189,7 +189,7 @@ export interface Agents {
    */
   readManifest(manifestToml: string): { readonly manifest: Manifest; readonly warnings: readonly string[] }
   /** Throws `invalid_request` with line and column for malformed TOML, and `conflict` for a name in use. */
-  spawn(manifestToml: string): Promise<Agent>
+  spawn(manifestToml: string, options?: SpawnSource): Promise<Agent>
   /** `undefined` when the agent does not exist. */
   kill(id: string): Promise<Agent | undefined>
   /**
@@ -209,13 +209,19 @@ export interface Agents {
 }
 export const Agents = defineService<Agents>()('agents')
 
+/** Where a manifest is from. */
+export interface SpawnSource {
+  /** A plugin made it of what came with svc, unchanged: it counts as signed where `manifest_signing` asks for that. */
+  readonly isShipped?: boolean
+}
+
 /** Agents created by agents. What applies to a child applies to all its descendants. */
 export interface Family {
   /**
    * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming
    * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases.
    */
-  spawn(parentId: string, manifestToml: string): Promise<Agent>
+  spawn(parentId: string, manifestToml: string, options?: SpawnSource): Promise<Agent>
   /** The id of the agent that made another one, which may have been removed since; `undefined` when none did. */
   parentOf(agent: Agent): string | undefined
   /** Whether the second descends from the first, at any distance. */

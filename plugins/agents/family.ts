@@ -1,7 +1,7 @@
 import { enforced, isNotHeld } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Agent, Family } from './contract.ts'
+import type { Agent, Family, SpawnSource } from './contract.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 import type { AgentStore } from './store.ts'
@@ -44,7 +44,7 @@ export class FamilyService implements Family {
     }
   }
 
-  async spawn(parentId: string, manifestToml: string): Promise<Agent> {
+  async spawn(parentId: string, manifestToml: string, options?: SpawnSource): Promise<Agent> {
     const parent = await this.#agents.require(parentId)
     const root = rootOf(parent)
     const deps = {
@@ -59,7 +59,7 @@ export class FamilyService implements Family {
       // Each time another daemon was faster there is one place less in the family: this ends.
       for (;;)
         try {
-          return await spawnChild(deps, await this.#agents.require(parentId), root, manifestToml)
+          return await spawnChild(deps, await this.#agents.require(parentId), { root, manifestToml, ...options })
         } catch (error) {
           if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
         }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { DatabaseSnapshots } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
@@ -28,6 +29,7 @@ import { profileRoutes } from './profile-routes.ts'
 import { AgentRegistry } from './registry.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
+import type { ShippedProofs } from './shipped.ts'
 import { Signatures } from './signing.ts'
 import { AgentStore } from './store.ts'
 import { toolProfileRoutes } from './tool-profile-routes.ts'
@@ -45,16 +47,21 @@ export default definePlugin({
   config: AgentsConfig,
   sections: { manifest_signing: v.optional(SigningConfig, {}) },
   hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed, TemplateAsked],
-  requires: { audit: Audit },
+  requires: { audit: Audit, snapshots: DatabaseSnapshots },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family, variables: AgentVariables },
   migrations,
-  async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
+  async setup({ config, db, hooks, log, optional, routes, services, storage, tools, vault }) {
     const store = new AgentStore(db, log)
     const { policy } = config.manifest_signing
     // Loaded where it is needed only.
+    let proofs: ShippedProofs | undefined
+    const shipped = async (): Promise<ShippedProofs> =>
+      (proofs ??= new (await import('./shipped.ts')).ShippedProofs({ ...services, vault }))
     const rows =
-      policy === 'require' ? await (await import('./row-check.ts')).checkRows(config.manifest_signing) : undefined
+      policy === 'require'
+        ? await (await import('./row-check.ts')).checkRows(config.manifest_signing, await shipped())
+        : undefined
     const registry = new AgentRegistry(store, log, rows)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
@@ -69,6 +76,7 @@ export default definePlugin({
       choose: async (model, own) => (await inference()?.choose(model, own)) ?? { provider: own, model },
       modelWarnings: async (manifest) => (await loadNames()).modelWarnings(inference(), manifest),
       admit: async (url) => inference()?.admit(url),
+      sealShipped: async (toml) => (await shipped()).seal(toml),
       skills: () => assignable('skills'),
     })
     await agents.recover()

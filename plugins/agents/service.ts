@@ -36,6 +36,8 @@ export interface AgentServiceDeps {
   modelWarnings(manifest: Agent['manifest']): Promise<readonly string[]>
   /** Throws `forbidden` for an address that no model may be called at. */
   admit(baseUrl: string): Promise<void>
+  /** An envelope that proves who made this manifest (`ShippedProofs.seal`). */
+  sealShipped(manifestToml: string): Promise<string>
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
 }
@@ -49,6 +51,8 @@ export interface SpawnOptions {
   readonly signedBy?: string | null
   /** The signed manifest as it was sent. */
   readonly envelope?: string | null
+  /** It came with svc: then it counts as signed by svc. */
+  readonly isShipped?: boolean | undefined
   /** First in the batch, which fails with them. */
   readonly conditions?: readonly Statement[]
 }
@@ -170,11 +174,12 @@ export class AgentService implements Agents {
   }
 
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
-  async spawn(
-    manifestToml: string,
-    { name, id, permission = 'full', signedBy = null, envelope = null, conditions = [] }: SpawnOptions = {},
-  ): Promise<LoadedAgent> {
+  async spawn(manifestToml: string, options: SpawnOptions = {}): Promise<LoadedAgent> {
     this.#checkSize(manifestToml)
+    const { name, id, permission = 'full', isShipped = false, conditions = [] } = options
+    const { signedBy = null, envelope = null } = isShipped
+      ? { signedBy: SHIPPED, envelope: await this.#deps.sealShipped(manifestToml) }
+      : options
     this.#deps.signatures.admit(signedBy)
     const more = { permission, signed_by: signedBy, envelope, ...(id === undefined ? {} : { id }) }
     return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), more, conditions)

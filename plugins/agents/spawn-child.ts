@@ -1,4 +1,4 @@
-import type { Agent } from './contract.ts'
+import type { Agent, SpawnSource } from './contract.ts'
 import { inherited } from './child-manifest.ts'
 import { parentKey, rootKey, rootOf } from './family.ts'
 import type { FamilyLimits } from './family.ts'
@@ -17,15 +17,20 @@ export interface SpawnDeps {
   deny(parent: LoadedAgent, why: string): Promise<never>
 }
 
+interface NewChild extends SpawnSource {
+  /** The first agent of the family. */
+  readonly root: string
+  readonly manifestToml: string
+}
+
 /**
- * Makes an agent below another one, with no right that its parent has not. `root`: the first agent of the family. Fails
+ * Makes an agent below another one, with no right that its parent has not. Fails
  * with `isNotHeld` when another daemon made one of the family at the same moment.
  */
 export async function spawnChild(
   { agents, store, limits, deny }: SpawnDeps,
   parent: LoadedAgent,
-  root: string,
-  manifestToml: string,
+  { root, manifestToml, isShipped }: NewChild,
 ): Promise<Agent> {
   if (!parent.manifest.capabilities.agent_spawn)
     await deny(parent, 'capabilities.agent_spawn is not granted to this agent')
@@ -51,7 +56,7 @@ export async function spawnChild(
     [`metadata.${rootKey}`]: root,
     [`metadata.${depthKey}`]: depth,
   })
-  return agents.spawn(placed, { permission: parent.permission, conditions })
+  return agents.spawn(placed, { permission: parent.permission, conditions, isShipped })
 }
 
 const depthOf = (agent: Agent): number => {

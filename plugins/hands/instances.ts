@@ -97,7 +97,8 @@ export class Instances {
     await this.#deps.secrets.write(id, secrets)
     this.#plans.set(id, { hand, id, name, settings, by })
     try {
-      await (by === undefined ? agents.spawn(toml) : family.spawn(by.agentId, toml))
+      const source = { isShipped: hand.origin === 'bundled' }
+      await (by === undefined ? agents.spawn(toml, source) : family.spawn(by.agentId, toml, source))
     } catch (error) {
       if (secret !== undefined && !(await this.find(id))) await this.#deps.secrets.clear(id)
       await this.#explain(handId, name, error)

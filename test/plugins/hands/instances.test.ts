@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
@@ -259,4 +261,27 @@ it('goes on after a reload and a restart', async () => {
   expect((await own.request<Json>('GET', `/api/agents/${made.agent_id}`)).body.system_prompt).toBe(
     'You watch the tides.\n\nEbb comes after flood.',
   )
+})
+
+it('passes where manifests must be signed when it came with svc, and not when somebody changed it', async () => {
+  await using own = await startHands({ database: 'file', config: { manifest_signing: { policy: 'require' } } })
+  const { hands } = (await own.request<Json>('GET', '/api/hands')).body
+  const { id } = hands.find((hand: Json) => hand.requirements_met === true)
+  const made = await own.request<Json>('POST', `/api/hands/${id}/activate`)
+  expect(made).toMatchObject({ status: 201, body: { status: 'Active' } })
+  await own.restart()
+  const agent = `/api/agents/${made.body.agent_id}`
+  expect((await own.request<Json>('GET', agent)).body).toMatchObject({ state: 'Running', warnings: [] })
+  // It gets no more rights than it came with, from the API or by its row.
+  expect(await own.request('PUT', `${agent}/tools`, { capabilities_tools: ['*'] })).toMatchObject({ status: 403 })
+  const db = new Sqlite(join(own.home, 'data', 'svc.db'))
+  db.prepare('UPDATE agents_agent SET manifest_toml = ? WHERE id = ?').run(
+    'name = "wide"\n[capabilities]\ntools = ["*"]\n',
+    made.body.agent_id,
+  )
+  db.close()
+  await own.restart()
+  expect((await own.request<Json>('GET', agent)).body).toMatchObject({ state: 'Stopped', capabilities: { tools: [] } })
+  await writeHand(own, 'tides')
+  expect(await own.request<Json>('POST', '/api/hands/tides/activate')).toMatchObject({ status: 403 })
 })
