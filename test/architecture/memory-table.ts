@@ -78,6 +78,8 @@ export const memoryTable: readonly MemoryRow[] = [
     private: 'code and services that are loaded on first use',
     of: `
       plugins/a2a/server/index.ts: loaded opened scheme
+      plugins/agents/index.ts: proofs
+      plugins/agents/shipped.ts: #key
       plugins/approvals/index.ts: loading
       plugins/approvals/proof.ts: #named
       plugins/approvals/service.ts: #standing
