@@ -4,6 +4,7 @@ import { Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ChannelAccounts } from '../channels/contract.ts'
 import { Workspaces } from '../files/contract.ts'
+import { Memories } from '../memory/contract.ts'
 import { CronJobs } from '../schedules/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Skills } from '../skills/contract.ts'
@@ -29,6 +30,7 @@ export default definePlugin({
   optional: {
     channels: ChannelAccounts,
     cronJobs: CronJobs,
+    memories: Memories,
     skills: Skills,
     triggers: TriggerImports,
     workflows: WorkflowImports,

@@ -8,6 +8,7 @@ import type { Counter, Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
+import type { Memories } from '../memory/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { Skills } from '../skills/contract.ts'
 import type { Settings } from './config.ts'
@@ -16,6 +17,7 @@ import { candidates, detect, refuseUnsupported } from './detect.ts'
 import { importAgents } from './import/agents.ts'
 import { importAutomation, importChannels } from './import/automation.ts'
 import type { AutomationDeps } from './import/automation.ts'
+import { importMemories } from './import/memories.ts'
 import { Run } from './import/run.ts'
 import type { Wanted } from './import/run.ts'
 import { importSessions } from './import/sessions.ts'
@@ -29,6 +31,7 @@ import type { OpenedSource } from './source/open-source.ts'
 import { ItemStore } from './store.ts'
 
 export interface OptionalDeps extends AutomationDeps {
+  readonly memories: Memories | undefined
   readonly skills: Skills | undefined
   readonly workspaces: Workspaces | undefined
 }
@@ -190,6 +193,7 @@ export class Migrations {
     }
     const workspaces = optional('workspaces')
     await importAgents(run, { agents, workspaces, folder, maxFiles: settings.max_workspace_files, expect })
+    if (wanted.agents) await importMemories(run, optional('memories'))
     if (wanted.skills) await importSkills(run, { skills: optional('skills'), folder, scratchDir: snapshots.dataDir })
     if (wanted.sessions) await importSessions(run, { sessions, db })
     const automation = {

@@ -76,6 +76,12 @@ export class Run {
   async keep(kind: Kind, key: string, name: string, target: string): Promise<void> {
     await this.#store.commit([this.row(kind, key, name, target)])
   }
+  /** Several of them in one commit. */
+  async keepAll(
+    items: readonly { readonly kind: Kind; readonly key: string; readonly name: string; readonly target: string }[],
+  ): Promise<void> {
+    await this.#store.commit(items.map(({ kind, key, name, target }) => this.row(kind, key, name, target)))
+  }
   made(kind: Kind, name: string, destination: string): void {
     this.imported.push({ kind, name, destination })
   }

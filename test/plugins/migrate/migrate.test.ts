@@ -12,7 +12,7 @@ import { SCOUT, writeDatabase } from './openfang-home.ts'
 const fixtures = fileURLToPath(new URL('../../fixtures/migrate', import.meta.url))
 const more =
   'system queue files settings events tasks result-delivery approvals clock schedules workflows triggers skills channels ' +
-  'channels/telegram channels/discord migrate'
+  'channels/telegram channels/discord memory migrate'
 const plugins = [...turnPlugins, ...more.split(' ')]
 let folder: string
 let host: TestHost
@@ -98,6 +98,10 @@ describe('a home of OpenClaw', () => {
     const workspace = join(host.home, 'data', 'workspaces', main.id)
     expect(await readFile(join(workspace, 'SOUL.md'), 'utf8')).toContain('You are calm.')
 
+    const asked = { agentId: main.id, agentName: 'main', sessionId: 's', turnId: 't', callId: 'c' }
+    const { signal } = new AbortController()
+    const recalled = await host.app.callTool('memory_search', { query: 'boat Kiel' }, { ...asked, signal })
+    expect(recalled.text).toContain('The boat lies in Kiel.')
     const channels = (await call('GET', '/api/channels/telegram')).body
     expect(JSON.stringify(channels)).toContain('"dm_policy":"allowed_only"')
     expect(JSON.stringify(channels)).toContain('"allowed_users":["42","@ada"]')
