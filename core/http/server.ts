@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
+import type { Duplex } from 'node:stream'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { ConsolaInstance } from 'consola'
 import { createAuth } from '../auth/bearer.ts'
@@ -34,7 +35,7 @@ import { StreamedBody } from './streamed-body.ts'
 import type { SharedTickets } from './shared-tickets.ts'
 import type { PluginDatabase } from '../storage/database.ts'
 import { Tickets } from './tickets.ts'
-import { Upgrades } from './upgrade.ts'
+import type { Upgrades } from './upgrade.ts'
 
 export type { HttpSettings } from './settings.ts'
 export type { AuthFailure } from '../auth/bearer.ts'
@@ -119,7 +120,9 @@ class HttpLayer implements HttpServer {
   readonly #admission: Admission
   readonly #pipeline: Pipeline
   readonly #table: RouteTable
-  readonly #upgrades: Upgrades
+  readonly #tickets: Tickets
+  #upgrades: Upgrades | undefined
+  #loading: Promise<Upgrades> | undefined
   #listener: Listener | undefined
   #document: { readonly version: number; readonly made: Promise<object> } | undefined
 
@@ -141,11 +144,10 @@ class HttpLayer implements HttpServer {
     this.#admission = admission
     this.#pipeline = this.#createPipeline(admission)
     this.#table = new RouteTable((request, entry) => this.#pipeline.handle(request, entry))
-    const tickets = new Tickets(this.#auth, this.#sharedTickets())
-    this.#upgrades = this.#createUpgrades(admission, tickets)
-    this.#table.add(new Scope('http'), tickets.route())
+    this.#tickets = new Tickets(this.#auth, this.#sharedTickets())
+    this.#table.add(new Scope('http'), this.#tickets.route())
     metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [
-      { value: this.#upgrades.size },
+      { value: this.#upgrades?.size ?? 0 },
     ])
   }
 
@@ -193,18 +195,30 @@ class HttpLayer implements HttpServer {
     )
   }
 
-  #createUpgrades(admission: Admission, tickets: Tickets): Upgrades {
+  /** The first upgrade loads its code. */
+  async #loadUpgrades(): Promise<Upgrades> {
     const { settings, log, onDefect } = this.#options
-    return new Upgrades({
+    const { Upgrades } = await import('./upgrade.ts')
+    return (this.#upgrades = new Upgrades({
       settings,
       log,
-      admission,
+      admission: this.#admission,
       holdQueue: this.#holdQueue,
-      tickets,
+      tickets: this.#tickets,
       table: () => this.#table,
       draining: () => this.#pipeline.draining,
       onDefect,
-    })
+    }))
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    // The WebSocket library adds its own listener only when the upgrade was accepted.
+    socket.on('error', () => socket.destroy())
+    const upgrades = await (this.#loading ??= this.#loadUpgrades())
+    await upgrades.upgrade(request, socket, head)
+  }
+  async #endSockets(ms: number): Promise<void> {
+    await (await this.#loading)?.end(ms)
   }
 
   warnings(): readonly string[] {
@@ -214,7 +228,7 @@ class HttpLayer implements HttpServer {
 
   /** Ends sockets and streams that were opened with a credential that is no longer accepted. */
   #endRevoked(): void {
-    this.#upgrades.sweep()
+    this.#upgrades?.sweep()
     this.#pipeline.keepAlive.sweep()
   }
 
@@ -289,7 +303,10 @@ class HttpLayer implements HttpServer {
       log,
       request: (request, response) => this.#answer(request, response),
       upgrade: (request, socket, head) => {
-        void this.#upgrades.upgrade(request, socket, head)
+        this.#upgrade(request, socket, head).catch((error: unknown) => {
+          this.#options.onDefect(error, 'WebSocket')
+          socket.destroy()
+        })
       },
     })
     return this.#listener.address
@@ -321,7 +338,7 @@ class HttpLayer implements HttpServer {
       this.#options.log.warn('requests were still running at the end of the drain', { left })
       this.#pipeline.keepAlive.end('all')
     }
-    await this.#upgrades.end(FAREWELL_MS)
+    await this.#endSockets(FAREWELL_MS)
     await this.#count.idle(left > 0 ? FAREWELL_MS : 0)
     this.#listener?.destroy()
     await closed
@@ -363,7 +380,7 @@ class HttpLayer implements HttpServer {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#pipeline.draining = true
     const closed = this.#listener?.stop()
-    await this.#upgrades.end(0)
+    await this.#endSockets(0)
     this.#listener?.destroy()
     await closed
   }

@@ -75,16 +75,15 @@ export class Upgrades {
     clearTimeout(timer)
   }
 
+  /** The caller hears the errors of the connection. */
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const caller = new UpgradeCaller(request)
-    let left = false
+    let left = socket.destroyed
     const leaveListeners: (() => void)[] = []
     const onClose = (): void => {
       left = true
       for (const listener of leaveListeners) listener()
     }
-    // The WebSocket library adds its own only when everything below has been awaited.
-    socket.on('error', () => socket.destroy())
     socket.on('close', onClose)
     let release: (() => void) | undefined
     try {

@@ -14,17 +14,14 @@ import type { UsageLedger } from '../usage/contract.ts'
 import type { ChatConfig } from './config.ts'
 import type { ToolCalls, TurnResult } from './contract.ts'
 import type { Compactor, CompactorDeps } from './context/compactor.ts'
-import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
 import type { SharedTurns } from './owners/open.ts'
 import { FAILED_TURNS_MARKED, UpkeepStore } from './store.ts'
 import type { LiveTurn } from './turn/live-turn.ts'
-import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
-import { recoverTurns } from './turn/resume.ts'
-import { TurnRunner } from './turn/runner.ts'
+import type { TurnRunner, TurnRunnerDeps } from './turn/runner.ts'
 import type { ToolCallServiceDeps } from './turn/tool-calls.ts'
 import { ChatService } from './turn/service.ts'
 
@@ -74,15 +71,14 @@ export function composeChat(deps: ChatDeps) {
     deps.run(work).catch((error: unknown) => onDefect(error))
   }
   const effectfulTools: EffectfulTools = (turnId) => findEffectfulTools(turnId, journal, tools)
-  const { record, budgetGate, compactor, history } = createRecorders(deps)
+  const { record, compactor } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
   const onWaiting = (): void => {
     if (deps.leaving.aborted) chat.releaseWaiting()
   }
   const onLost = (turn: LiveTurn): void => shared?.owners.lost(turn)
   const callDeps = { ...deps, ...services, record, toolCallRate, onWaiting, onLost, ...runnerDeps(deps, () => keySalt) }
-  const models = { history, budgetGate, modelsWithoutVision: new Set<string>() }
-  const runner = new TurnRunner({ ...callDeps, ...models, background, onDefect })
+  const runner = lazyRunner(deps, compactor, { ...callDeps, background, onDefect })
   const sessionStream = new SessionStream({
     turns: (sessionId) => shared?.inSession(sessionId) ?? chat.turnsOf(sessionId),
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
@@ -150,8 +146,10 @@ async function resumeTurns(
     await markFailedTurns({ db, upkeep, journal, sessions, record, effectfulTools })
   }
   if (shared) return shared.recoverAll()
-  const turns = await recoverTurns({ journal, sessions, record }, await journal.orphans())
-  if (turns.length === 0) return
+  const orphans = await journal.orphans()
+  if (orphans.length === 0) return
+  const { recoverTurns } = await import('./turn/resume.ts')
+  const turns = await recoverTurns({ journal, sessions, record }, orphans)
   // The turns are queued already, so that new messages come after them.
   const loaded = pluginsLoaded(daemon, 'chat', signal)
   for (const turn of turns) chat.enqueue(turn, loaded)
@@ -189,15 +187,12 @@ function runnerDeps(deps: ChatDeps, keySalt: () => string | undefined) {
   }
 }
 
-function createRecorders({ config, db, hooks, log, usage, budgets, services }: ChatDeps) {
+function createRecorders({ config, db, hooks, usage, budgets, services }: ChatDeps) {
   const now = (): string => new Date().toISOString()
   const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
-  const budgetGate = new BudgetGate(hooks, budgets)
   const record = new TurnRecord({ ...services, usage, now, commit })
-  const compactor = lazyCompactor({ ...services, record, budgetGate, commit, config: config.compaction, now })
-  const { compaction, history_messages: historyMessages } = config
-  const history = new TurnHistory({ sessions: services.sessions, compactor, compaction, historyMessages, log })
-  return { record, budgetGate, compactor, history }
+  const compactor = lazyCompactor({ ...services, hooks, budgets, record, commit, config: config.compaction, now })
+  return { record, compactor }
 }
 
 function withheldCounter(metrics: Metrics): (agent: Agent, label: string, tool: string) => void {
@@ -244,12 +239,40 @@ function lazyToolCalls({ run }: ChatDeps, deps: ToolCallServiceDeps): ToolCalls 
   return { call: (request) => run(async () => (await (loading ??= load())).call(request)) }
 }
 
+/** The first turn loads the code that runs it: a daemon without one needs none of it. */
+function lazyRunner(
+  { config, hooks, budgets, log, services: { sessions } }: ChatDeps,
+  compactor: Pick<Compactor, 'compact'>,
+  deps: Omit<TurnRunnerDeps, 'history' | 'budgetGate' | 'modelsWithoutVision'>,
+): Pick<TurnRunner, 'run'> {
+  let loaded: TurnRunner | undefined
+  const load = async (): Promise<TurnRunner> => {
+    const [turn, model, context] = await Promise.all([
+      import('./turn/runner.ts'),
+      import('./turn/model-caller.ts'),
+      import('./context/history.ts'),
+    ])
+    const { compaction, history_messages: historyMessages } = config
+    return (loaded ??= new turn.TurnRunner({
+      ...deps,
+      history: new context.TurnHistory({ sessions, compactor, compaction, historyMessages, log }),
+      budgetGate: new model.BudgetGate(hooks, budgets),
+      modelsWithoutVision: new Set(),
+    }))
+  }
+  return { run: async (...turn) => (loaded ?? (await load())).run(...turn) }
+}
+
 /** Most conversations are never summarised: the code is loaded by the first one. */
-function lazyCompactor(deps: CompactorDeps): Pick<Compactor, 'compact'> {
+function lazyCompactor({
+  hooks,
+  budgets,
+  ...deps
+}: Omit<CompactorDeps, 'budgetGate'> & Pick<ChatDeps, 'hooks' | 'budgets'>): Pick<Compactor, 'compact'> {
   let loading: Promise<Compactor> | undefined
   const load = async (): Promise<Compactor> => {
-    const loaded = await import('./context/compactor.ts')
-    return new loaded.Compactor(deps)
+    const [context, model] = await Promise.all([import('./context/compactor.ts'), import('./turn/model-caller.ts')])
+    return new context.Compactor({ ...deps, budgetGate: new model.BudgetGate(hooks, budgets) })
   }
   return { compact: async (request) => (await (loading ??= load())).compact(request) }
 }

@@ -91,9 +91,12 @@ describe('what a start evaluates', () => {
     expect(kilobytes).toBeLessThan(2_088)
   })
 
-  it('what runs the calls of tools is not among it: the first call loads it', () => {
-    expect([...start.own]).not.toContain('plugins/chat/turn/tool-executor.ts')
-    expect([...start.own]).not.toContain('plugins/chat/turn/tool-step.ts')
+  it('what runs a turn, the calls of its tools and sockets is not among it: the first one loads it', () => {
+    const later = ['loop', 'model-caller', 'progress', 'resume', 'runner', 'tool-executor', 'tool-step']
+    const chat = [...later.map((name) => `turn/${name}`), 'context/history', 'context/request', 'context/window']
+    const names = [...chat.map((name) => `plugins/chat/${name}.ts`), 'core/http/upgrade.ts', 'core/http/socket.ts']
+    expect(names.filter((name) => start.own.has(name))).toEqual([])
+    expect(names.filter((name) => !files.has(name))).toEqual([])
   })
 
   it('data, probes and what programs are called with are not among it', () => {

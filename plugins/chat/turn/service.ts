@@ -31,7 +31,7 @@ export interface ChatServiceDeps {
   readonly sessions: Sessions
   readonly journal: Journal
   readonly record: TurnRecord
-  readonly runner: TurnRunner
+  readonly runner: Pick<TurnRunner, 'run'>
   readonly inference: Inference
   readonly audit: Audit
   readonly daemon: Pick<Daemon, 'keyGeneration'>
