@@ -40,7 +40,7 @@ export const memoryTable: readonly MemoryRow[] = [
       core/host/
       core/host/isolation/bridge.ts: #registered
       core/http/
-      core/http/server.ts: #listener #document
+      core/http/server.ts: #listener #document #upgrades #loading
       core/jobs/
       core/limit/
       core/log/
@@ -87,7 +87,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/browser/index.ts: opened
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
-      plugins/chat/composition.ts: shared known loading keySalt
+      plugins/chat/composition.ts: shared known loaded loading keySalt
       plugins/chat/turn/loop.ts: toolStep
       plugins/chat/turn/runner.ts
       plugins/chat/turn/service.ts: #failedTurns
