@@ -9,9 +9,7 @@ import type { OpenPairs } from './service.ts'
 export function exportRoutes(pairs: OpenPairs, agents: Agents, limits: Limits): readonly AnyRoute[] {
   return [
     exportedRoute(pairs, agents, '/api/agents/:id/memory/export', 'Export the keys of an agent'),
-    exportedRoute(pairs, agents, '/api/memory/agents/:id/export', 'Export the memory of an agent'),
     importedRoute(pairs, agents, limits, '/api/agents/:id/memory/import', 'Import keys into an agent'),
-    importedRoute(pairs, agents, limits, '/api/memory/agents/:id/import', 'Import memory into an agent'),
   ]
 }
 

@@ -22,6 +22,7 @@ export const Settings = fileOnly(
     max_tags: integer('Tags of one memory.', 32, 1, 1_000),
     max_metadata_bytes: integer('Size of the metadata of one memory, in bytes of JSON.', 4_096, 2, 1_048_576),
     max_versions: integer('Former contents that are kept of one memory.', 50, 0, 10_000),
+    max_import: integer('Memories of one import.', 10_000, 1, 100_000),
     session_ttl_hours: integer('Hours after which memories of level session are forgotten.', 24, 1, 87_600),
     decay_rate: share('How fast confidence decays, per day without use; 0: never.', 0.01),
     expiry: flag('Whether memories that nobody uses are forgotten after some days.'),

@@ -8,6 +8,7 @@ import { Settings } from './config.ts'
 import { Memories, MemoryChanged } from './contract.ts'
 import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE } from './lazy.ts'
 import { migrations } from './migrations.ts'
+import { memoryRoutes } from './routes/routes.ts'
 import { memoryTools } from './tools.ts'
 
 const MINUTE_MS = 60_000
@@ -22,9 +23,10 @@ export default definePlugin({
   hooks: [MemoryChanged],
   migrations,
   setup(ctx) {
-    const { config, db, hooks, jobs, own, services, tools } = ctx
+    const { config, db, hooks, jobs, own, routes, services, tools } = ctx
     const { queue } = services
     const { memories, loaded } = lazyMemories({ ...ctx, ...services, inference: () => ctx.optional('inference') })
+    routes.add(...memoryRoutes(memories))
     tools.add(...memoryTools(memories))
     const embedder = queue.work(EMBED_LANE, {
       run: async ({ payload, signal }) => (await memories()).embedder.run(agentOf(payload), signal),

@@ -223,6 +223,7 @@ it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
         .replace('{key}', 'k')
         .replace('{id}', idOf(path))
         .replace('{hand_id}', 'wiki')
+        .replace('{memory_id}', goal)
         .replace('{name}', path.includes('/skills/') ? 'github' : path.includes('/mcp/') ? 'resting' : 'openai')
       const { status, body } = await host.json(method.toUpperCase(), target, { no_such_field: 1 })
       tried.push(`${method} ${path}`)

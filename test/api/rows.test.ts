@@ -21,6 +21,8 @@ const session: string = (await host.json('POST', `/api/agents/${agent}/sessions`
 const spare: string = (await host.json('POST', `/api/agents/${agent}/sessions`, {})).body.session_id
 await host.json('POST', `/api/agents/${agent}/sessions/${session}/switch`)
 const goal: string = (await host.json('POST', '/api/goals', { title: 'first' })).body.id
+const memory: string = (await host.json('POST', '/api/memory', { content: 'Likes water', agent_id: agent })).body
+  .memories[0].id
 const form = new FormData()
 form.append('file', new Blob(['hello'], { type: 'text/plain' }), 'hello.txt')
 const upload: { file_id: string } = await (
@@ -151,8 +153,39 @@ const rows: readonly Row[] = [
   ['GET', `/api/memory/agents/${agent}/kv`, undefined, 200, ['kv_pairs.0.key', 'kv_pairs.0.value']],
   ['GET', `/api/memory/agents/${agent}/kv/row`, undefined, 200, ['key', 'value.any']],
   ['DELETE', `/api/memory/agents/${agent}/kv/row`, undefined, 200, ['status', 'key']],
-  ['GET', `/api/memory/agents/${agent}/export`, undefined, 200, ['agent_id', 'kv']],
-  ['POST', `/api/memory/agents/${agent}/import`, { kv: { again: true } }, 200, ['status', 'keys_imported']],
+  [
+    'POST',
+    '/api/memory',
+    { content: 'Likes tea', agent_id: agent, user_id: 'ann', tags: ['t'] },
+    201,
+    ['added', 'memories.0.id'],
+  ],
+  ['GET', '/api/memory', undefined, 200, ['memories.0.content', 'total', 'offset', 'limit', 'proactive_enabled']],
+  ['GET', '/api/memory/search?q=tea', undefined, 200, ['memories.0.source.kind', 'memories.0.score', 'index']],
+  ['GET', `/api/memory/agents/${agent}/search?q=tea`, undefined, 200, ['memories.0.id']],
+  [
+    'GET',
+    '/api/memory/stats',
+    undefined,
+    200,
+    ['total', 'user_count', 'categories', 'enabled', 'auto_memorize_enabled'],
+  ],
+  ['POST', '/api/memory/cleanup', undefined, 200, ['cleaned_up', 'deleted_count', 'session_ttl_hours']],
+  ['POST', '/api/memory/decay', undefined, 200, ['decayed', 'decay_rate']],
+  ['POST', '/api/memory/bulk-delete', { ids: ['nobody'] }, 200, ['deleted', 'failed', 'total']],
+  ['PUT', `/api/memory/items/${memory}`, { content: 'Likes coffee' }, 200, ['updated', 'memory_id']],
+  ['GET', `/api/memory/items/${memory}/history`, undefined, 200, ['memory_id', 'versions.1.content', 'version_count']],
+  ['DELETE', `/api/memory/items/${memory}`, undefined, 200, ['status', 'memory_id']],
+  ['GET', '/api/memory/user/ann', undefined, 200, ['memories.0.user_id']],
+  ['GET', `/api/memory/agents/${agent}`, undefined, 200, ['memories.0.agent_id', 'total', 'offset', 'limit']],
+  ['GET', `/api/memory/agents/${agent}/stats`, undefined, 200, ['total', 'agent_count']],
+  ['GET', `/api/memory/agents/${agent}/count?level=user`, undefined, 200, ['agent_id', 'count', 'level']],
+  ['GET', `/api/memory/agents/${agent}/duplicates`, undefined, 200, ['duplicate_groups', 'groups']],
+  ['POST', `/api/memory/agents/${agent}/consolidate`, undefined, 200, ['consolidated', 'merged_count']],
+  ['GET', `/api/memory/agents/${agent}/export`, undefined, 200, ['agent_id', 'count', 'memories.0.content']],
+  ['POST', `/api/memory/agents/${agent}/import`, [{ content: 'Has a cat' }], 200, ['imported', 'agent_id']],
+  ['DELETE', `/api/memory/agents/${agent}/level/user`, undefined, 200, ['status', 'deleted']],
+  ['DELETE', `/api/memory/agents/${agent}`, undefined, 200, ['status', 'deleted']],
   // 4.10
   [
     'GET',

@@ -293,6 +293,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/memory/entries.test.ts',
     'keep no more than max_versions former contents',
   ],
+  'plugins.memory.max_import': [
+    'test/plugins/memory/routes.test.ts',
+    'refuse bad input, and imports beyond max_import',
+  ],
   'plugins.memory.max_memories_per_agent': [
     'test/plugins/memory/entries.test.ts',
     'makes room for max_memories_per_agent: the weakest go, notes stay',

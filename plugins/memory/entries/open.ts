@@ -33,6 +33,7 @@ export interface OpenDeps {
 
 /** Everything of the plugin that a start does not need. */
 export interface OpenMemories {
+  readonly settings: Settings
   readonly agents: Agents
   readonly store: MemoryStore
   readonly memories: MemoryService
@@ -71,5 +72,14 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     grown: (agentId, added) => upkeep.grown(agentId, added),
   })
   const upkeep = new Upkeep({ store, memories, agents, settings, now, background, forgotten: deps.forgotten })
-  return { agents, store, memories, notes: new Notes({ store, memories, agents, settings }), indexes, embedder, upkeep }
+  return {
+    settings,
+    agents,
+    store,
+    memories,
+    notes: new Notes({ store, memories, agents, settings }),
+    indexes,
+    embedder,
+    upkeep,
+  }
 }

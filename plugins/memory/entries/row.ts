@@ -96,7 +96,13 @@ export const VectorRow = v.object({
   model: v.string(),
   vector: bytesColumn,
 })
-export const FigureRow = v.object({ level: v.string(), category: v.string(), count: numberColumn })
+export const FigureRow = v.object({
+  level: v.string(),
+  category: v.string(),
+  count: numberColumn,
+  without_vector: numberColumn,
+})
+export type FigureRow = v.InferOutput<typeof FigureRow>
 export const TextRow = v.object({
   id: v.string(),
   key: nullableColumn(v.string()),

@@ -58,16 +58,19 @@ export class MemoryService implements Memories {
     this.#deps = deps
   }
 
-  async add(memories: readonly NewMemory[]): Promise<readonly Memory[]> {
+  /** `ids`: of those without an idempotency key, where their caller gives them. */
+  async add(memories: readonly NewMemory[], ids: readonly string[] = []): Promise<readonly Memory[]> {
     const { store, agents, settings, now } = this.#deps
     for (const memory of memories) checkNew(memory, settings)
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
     const statements: Statement[] = []
-    for (const memory of memories) {
+    for (const [place, memory] of memories.entries()) {
       const at = now()
       const id =
-        memory.idempotencyKey === undefined ? newId() : stableId('memory', memory.agentId, memory.idempotencyKey)
+        memory.idempotencyKey === undefined
+          ? (ids[place] ?? newId())
+          : stableId('memory', memory.agentId, memory.idempotencyKey)
       const draft = { ...memory, id, at, createdAt: toIso(at) }
       drafts.push(draft)
       statements.push(store.insert(draft, settings.max_notes_per_agent))
@@ -208,6 +211,13 @@ export class MemoryService implements Memories {
       })
     }
     return { versions, deleted: undefined }
+  }
+
+  /** How many the reader may see, by level and category, and how many of them have no vector. */
+  async figures(reader: MemoryReader, agentId: string | undefined) {
+    const scope = await scopeOf(reader, this.#deps.agents)
+    const rows = await this.#deps.store.figures(scope, await this.#agentsIn(scope, agentId))
+    return { rows, withoutVector: rows.reduce((sum, row) => sum + row.without_vector, 0) }
   }
 
   async #historyOfDeleted(

@@ -375,15 +375,14 @@ export class MemoryStore {
   dropTombstones(before: string): Statement {
     return this.#db.sql`DELETE FROM memory_tombstone WHERE deleted_at < ${before}`
   }
-  /** How many there are by agent, level and category, of what the scope may see. */
-  async figures(
-    scope: ReadScope,
-    agentIds: readonly string[],
-  ): Promise<readonly { readonly level: string; readonly category: string; readonly count: number }[]> {
+  /** How many there are by level and category, of what an operator or a person may see. */
+  async figures(scope: ReadScope, agentIds: readonly string[]): Promise<readonly FigureRow[]> {
     const { all, user } = guardValues(scope)
     return v.parse(
       v.array(FigureRow),
-      await this.#db.all`SELECT level, COALESCE(category, '') AS category, COUNT(*) AS count FROM memory_entry
+      await this.#db.all`SELECT level, COALESCE(category, '') AS category, COUNT(*) AS count,
+          SUM(CASE WHEN embedded_with = '' THEN 1 ELSE 0 END) AS without_vector
+        FROM memory_entry
         WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
           AND (${all} = 1 OR user_id = ${user})
         GROUP BY level, COALESCE(category, '')`,

@@ -1,0 +1,255 @@
+import { stableId } from 'svc/internal'
+import { nameOf, omitUndefined, Refusal } from 'svc/sdk'
+import type { Principal } from 'svc/sdk'
+import type * as v from 'valibot'
+import { isVisible, readerOf, scopeOf } from '../entries/access.ts'
+import type { FoundMemory, Memory, MemoryFilter, MemoryLevel, NewMemory } from '../contract.ts'
+import { notFound } from '../entries/service.ts'
+import type { OpenMemories } from '../entries/open.ts'
+import type { EntryView, ImportedEntry, NewEntry } from '../schema.ts'
+
+const PAGE = 500
+const DEFAULT_LIMIT = 10
+const MAX_LIMIT = 100
+
+/** What the routes do, for whoever makes the request: each sees what `readerOf` lets it see. */
+export class MemoryRequests {
+  readonly #opened: OpenMemories
+  readonly #principal: Principal
+  constructor(opened: OpenMemories, principal: Principal) {
+    this.#opened = opened
+    this.#principal = principal
+  }
+
+  get #reader() {
+    return readerOf(this.#principal)
+  }
+  get #by(): string {
+    return nameOf(this.#principal)
+  }
+
+  async list(
+    filter: MemoryFilter,
+    { limit, offset }: { readonly limit?: string | undefined; readonly offset?: string | undefined },
+  ) {
+    const page = { limit: clamp(limit), offset: Number(offset ?? 0) }
+    if (filter.agentId !== undefined) await this.#opened.agents.require(filter.agentId)
+    const { memories, total } = await this.#opened.memories.list({ ...filter, ...page, reader: this.#reader })
+    return { memories: memories.map(toView), total, ...page }
+  }
+  async search(
+    query: {
+      readonly q: string
+      readonly level?: MemoryLevel | undefined
+      readonly category?: string | undefined
+      readonly limit?: string | undefined
+    },
+    agent: string | undefined,
+    signal: AbortSignal,
+  ) {
+    const agentId = agent === undefined ? undefined : (await this.#opened.agents.resolve(agent)).id
+    const { q: text, level, category } = query
+    const found = await this.#opened.memories.search({
+      text,
+      limit: clamp(query.limit),
+      reader: this.#reader,
+      signal,
+      ...omitUndefined({ agentId, level, category }),
+    })
+    const { without_vector: missing } = await this.stats(agentId)
+    return { memories: found.map(toFound), index: missing === 0 ? ('complete' as const) : ('words_only' as const) }
+  }
+  async add(body: v.InferOutput<typeof NewEntry>, id: string | undefined) {
+    const { agents, memories } = this.#opened
+    const agent = body.agent_id === undefined ? await agents.forCaller() : await agents.resolve(body.agent_id)
+    const { content, user_id: userId, session_id: sessionId, tags = [], category, confidence = 1 } = body
+    const added = await memories.add(
+      [
+        {
+          agentId: agent.id,
+          content,
+          level: body.level ?? (userId === undefined ? 'agent' : 'user'),
+          confidence,
+          tags,
+          source: { kind: 'person', person: this.#by, labels: [] },
+          ...omitUndefined({ userId, sessionId, category, metadata: body.metadata, supersedes: body.supersedes }),
+        },
+      ],
+      id === undefined ? [] : [id],
+    )
+    return { added: added.length, memories: added.map(toView) }
+  }
+  async update(id: string, content: string) {
+    await this.#opened.memories.update(id, content, this.#by)
+    return { updated: true as const, memory_id: id }
+  }
+  async find(id: string) {
+    const memory = await this.#opened.memories.find(id, this.#reader)
+    if (!memory) throw notFound(id)
+    return toView(memory)
+  }
+  async forget(id: string) {
+    const { deleted } = await this.#opened.memories.forget([id], this.#by)
+    if (deleted === 0) throw notFound(id)
+    return { status: 'deleted' as const, memory_id: id }
+  }
+  async forgetAll(ids: readonly string[]) {
+    const { deleted, failed } = await this.#opened.memories.forget(ids, this.#by)
+    return { deleted, failed: failed.length, total: ids.length }
+  }
+  async history(id: string) {
+    const { versions, deleted } = await this.#opened.memories.history(id, this.#reader)
+    return {
+      memory_id: id,
+      versions: versions.map((version) => ({
+        version: version.number,
+        memory_id: version.memoryId,
+        content: version.content,
+        written_at: version.writtenAt,
+        replaced_at: version.replacedAt ?? null,
+        replaced_by: version.replacedBy ?? null,
+      })),
+      version_count: versions.length,
+      deleted_at: deleted?.at ?? null,
+      deleted_by: deleted?.by ?? null,
+    }
+  }
+  async stats(agentId?: string) {
+    if (agentId !== undefined) await this.#opened.agents.require(agentId)
+    const { rows, withoutVector } = await this.#opened.memories.figures(this.#reader, agentId)
+    const sum = (level?: string): number =>
+      rows.reduce((all, row) => all + (level === undefined || row.level === level ? row.count : 0), 0)
+    const categories: Record<string, number> = {}
+    for (const { category, count } of rows)
+      if (category !== '') categories[category] = (categories[category] ?? 0) + count
+    const settings: Readonly<Record<string, unknown>> = this.#opened.settings
+    return {
+      total: sum(),
+      user_count: sum('user'),
+      session_count: sum('session'),
+      agent_count: sum('agent'),
+      categories,
+      without_vector: withoutVector,
+      enabled: true,
+      auto_memorize_enabled: settings['auto_memorize'] === true,
+      auto_retrieve_enabled: settings['auto_retrieve'] === true,
+      llm_extraction: settings['auto_memorize'] === true && settings['extraction_model'] !== '',
+    }
+  }
+  async count(agentId: string, level: MemoryLevel | undefined) {
+    const { total } = await this.list({ agentId, ...omitUndefined({ level }) }, { limit: '1' })
+    return { agent_id: agentId, count: total, level: level ?? null }
+  }
+  async duplicates(agentId: string) {
+    const { agents, upkeep } = this.#opened
+    await agents.require(agentId)
+    const scope = await scopeOf(this.#reader, agents)
+    const mine = (await upkeep.duplicates(agentId))
+      .map((group) => group.filter((memory) => isVisible(scope, { ...memory, ...namesOf(memory) })))
+      .filter(({ length }) => length > 1)
+    return { duplicate_groups: mine.length, groups: mine.map((group) => group.map(toView)) }
+  }
+  async consolidate(agentId: string) {
+    await this.#opened.agents.require(agentId)
+    return { consolidated: true as const, merged_count: await this.#opened.upkeep.consolidate(agentId) }
+  }
+  async clear(agentId: string, level?: MemoryLevel) {
+    await this.#opened.agents.require(agentId)
+    const deleted = await this.#opened.upkeep.clear(agentId, level, this.#by)
+    return { status: 'deleted' as const, agent_id: agentId, deleted }
+  }
+  async cleanup() {
+    const { upkeep, settings } = this.#opened
+    const deleted = await upkeep.cleanup()
+    return { cleaned_up: true as const, deleted_count: deleted, session_ttl_hours: settings.session_ttl_hours }
+  }
+  async decay() {
+    await this.#opened.upkeep.decay()
+    return { decayed: true as const, decay_rate: this.#opened.settings.decay_rate }
+  }
+
+  async exported(agentId: string) {
+    await this.#opened.agents.require(agentId)
+    const memories: Memory[] = []
+    for (;;) {
+      const page = { limit: PAGE, offset: memories.length, reader: this.#reader, agentId }
+      const found = (await this.#opened.memories.list(page)).memories
+      memories.push(...found)
+      if (found.length < PAGE) break
+    }
+    return { agent_id: agentId, count: memories.length, memories: memories.toReversed().map(toExported) }
+  }
+  async imported(agentId: string, body: readonly ImportedEntry[] | { readonly memories: readonly ImportedEntry[] }) {
+    const { agents, memories, notes, settings } = this.#opened
+    await agents.require(agentId)
+    const entries = 'memories' in body ? body.memories : body
+    if (entries.length > settings.max_import)
+      throw new Refusal(
+        'invalid_request',
+        `at most ${settings.max_import} memories at once (plugins.memory.max_import)`,
+      )
+    const plain = entries.filter(({ key }) => key === null || key === undefined)
+    await memories.add(plain.map((entry) => toNew(entry, agentId, this.#by)))
+    for (const { key, content } of entries)
+      if (typeof key === 'string') await notes.put(agentId, key, content, { labels: [] })
+    return { imported: entries.length, agent_id: agentId }
+  }
+}
+
+/** What a request has added that was made before. */
+export async function recall({ memories }: OpenMemories, id: string) {
+  const memory = await memories.find(id)
+  return memory && { added: 1, memories: [toView(memory)] }
+}
+
+function clamp(limit: string | undefined): number {
+  return Math.min(Number(limit ?? DEFAULT_LIMIT), MAX_LIMIT)
+}
+const namesOf = ({ userId = '', sessionId = '' }: Memory) => ({ userId, sessionId })
+
+function toNew(entry: ImportedEntry, agentId: string, person: string): NewMemory {
+  const [userId, sessionId] = [entry.user_id ?? undefined, entry.session_id ?? undefined]
+  const level = entry.level ?? (userId === undefined ? 'agent' : 'user')
+  return {
+    agentId,
+    content: entry.content,
+    level,
+    // The same import again adds nothing.
+    idempotencyKey: stableId('import', level, userId ?? '', sessionId ?? '', entry.content),
+    confidence: entry.confidence ?? 1,
+    tags: entry.tags ?? [],
+    // Who wrote it first is not known any more: it is nobody's own word.
+    source: { kind: 'import', person, labels: ['ExternalNetwork'] },
+    ...omitUndefined({ userId, sessionId, category: entry.category ?? undefined, metadata: entry.metadata }),
+  }
+}
+
+function toView(memory: Memory): EntryView {
+  return {
+    id: memory.id,
+    agent_id: memory.agentId,
+    user_id: memory.userId ?? null,
+    session_id: memory.sessionId ?? null,
+    content: memory.content,
+    level: memory.level,
+    category: memory.category ?? null,
+    key: memory.key ?? null,
+    tags: [...memory.tags],
+    metadata: memory.metadata,
+    source: { ...omitUndefined(memory.source), labels: [...memory.source.labels], kind: memory.source.kind },
+    confidence: memory.confidence,
+    strength: memory.strength,
+    created_at: memory.createdAt,
+    updated_at: memory.updatedAt,
+    accessed_at: memory.accessedAt,
+    access_count: memory.accessCount,
+    supersedes: memory.supersedes ?? null,
+  }
+}
+const toFound = ({ memory, score, by }: FoundMemory) => ({ ...toView(memory), score, found_by: [...by] })
+
+function toExported(memory: Memory) {
+  const { id: _id, agent_id: _agent, source: _source, ...view } = toView(memory)
+  const { strength: _strength, accessed_at: _at, access_count: _count, supersedes: _supersedes, ...exported } = view
+  return exported
+}

@@ -1,0 +1,153 @@
+import * as v from 'valibot'
+import { JsonObject } from 'svc/internal'
+import { MEMORY_LEVELS } from './contract.ts'
+
+const optional = v.exactOptional
+const uuid = (message: string) => v.pipe(v.string(), v.uuid(message), v.toLowerCase())
+export const level = v.picklist(MEMORY_LEVELS, `Expected one of ${MEMORY_LEVELS.join(', ')}`)
+const whole = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
+/** Anything else would come back from the database as another text, or not be stored at all. */
+const wellFormed = v.check(
+  (value: string) => value.isWellFormed() && !value.includes('\0'),
+  'must be well-formed Unicode without NUL',
+)
+const content = v.pipe(v.string(), v.trim(), v.nonEmpty('must not be empty'), wellFormed)
+const name = v.pipe(v.string(), v.nonEmpty(), v.maxLength(256), wellFormed)
+const confidence = v.pipe(v.number(), v.minValue(0), v.maxValue(1))
+const tags = v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed))
+const metadata = JsonObject
+
+export const NewEntry = v.object({
+  content,
+  agent_id: optional(
+    v.pipe(name, v.description('Id or name of the agent that is to know it; the default agent if absent.')),
+  ),
+  user_id: optional(v.pipe(name, v.description('Whom it is about and for; the owner of the daemon if absent.'))),
+  session_id: optional(v.pipe(name, v.description('Required at level session.'))),
+  tags: optional(tags),
+  level: optional(v.pipe(level, v.description('Default: user with a user_id, else agent.'))),
+  category: optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed)),
+  confidence: optional(confidence),
+  metadata: optional(metadata),
+  supersedes: optional(v.pipe(uuid('Invalid memory ID'), v.description('The memory that this one replaces.'))),
+})
+export const Change = v.object({ content })
+export const Ids = v.object({
+  ids: v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(1_000)),
+})
+
+const ImportedEntry = v.object({
+  content,
+  level: optional(level),
+  category: v.nullish(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed)),
+  confidence: optional(confidence),
+  tags: optional(tags),
+  metadata: optional(metadata),
+  key: v.nullish(name),
+  user_id: v.nullish(name),
+  session_id: v.nullish(name),
+})
+/** An export may be sent as it is. */
+export const Import = v.union(
+  [v.array(ImportedEntry), v.object({ memories: v.array(ImportedEntry) })],
+  'Expected an array of memories, or an export',
+)
+export type ImportedEntry = v.InferOutput<typeof ImportedEntry>
+
+export const MemoryParams = v.object({ memory_id: uuid('Invalid memory ID') })
+export const UserParams = v.object({ user_id: name })
+export const LevelParams = v.object({ id: uuid('Invalid agent ID'), level })
+export const ListQuery = v.object({
+  category: v.optional(v.string()),
+  level: v.optional(level),
+  limit: v.optional(whole),
+  offset: v.optional(whole),
+})
+const searchEntries = {
+  q: v.pipe(v.string(), v.trim(), v.nonEmpty('Expected something to look for'), v.maxLength(2_000)),
+  level: v.optional(level),
+  category: v.optional(v.string()),
+  limit: v.optional(whole),
+}
+export const AgentSearchQuery = v.object(searchEntries)
+export const SearchQuery = v.object({ ...searchEntries, agent_id: v.optional(name) })
+export const CountQuery = v.object({ level: v.optional(level) })
+
+const orNull = v.nullable(v.string())
+export const SourceView = v.looseObject({ kind: v.string(), labels: v.array(v.string()) })
+export const EntryView = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  user_id: orNull,
+  session_id: orNull,
+  content: v.string(),
+  level,
+  category: orNull,
+  key: v.pipe(orNull, v.description('The name of a note.')),
+  tags: v.array(v.string()),
+  metadata,
+  source: v.pipe(SourceView, v.description('Where it is known from. With labels it is not the own word of a person.')),
+  confidence: v.number(),
+  strength: v.pipe(v.number(), v.description('The confidence after its decay.')),
+  created_at: v.string(),
+  updated_at: v.string(),
+  accessed_at: v.string(),
+  access_count: v.number(),
+  supersedes: orNull,
+})
+export type EntryView = v.InferOutput<typeof EntryView>
+export const FoundView = v.object({ ...EntryView.entries, score: v.number(), found_by: v.array(v.string()) })
+export const Found = v.object({
+  memories: v.array(FoundView),
+  index: v.pipe(
+    v.picklist(['complete', 'words_only']),
+    v.description('Whether vectors of all memories were there, or some could be found by their words only.'),
+  ),
+})
+export const Listed = v.object({
+  memories: v.array(EntryView),
+  total: v.number(),
+  offset: v.number(),
+  limit: v.number(),
+})
+export const Stats = v.object({
+  total: v.number(),
+  user_count: v.number(),
+  session_count: v.number(),
+  agent_count: v.number(),
+  categories: v.record(v.string(), v.number()),
+  without_vector: v.pipe(v.number(), v.description('Memories that are found by their words only so far.')),
+  enabled: v.boolean(),
+  auto_memorize_enabled: v.boolean(),
+  auto_retrieve_enabled: v.boolean(),
+  llm_extraction: v.boolean(),
+})
+export const HistoryView = v.object({
+  memory_id: v.string(),
+  versions: v.array(
+    v.object({
+      version: v.number(),
+      memory_id: v.string(),
+      content: v.string(),
+      written_at: v.string(),
+      replaced_at: orNull,
+      replaced_by: orNull,
+    }),
+  ),
+  version_count: v.number(),
+  deleted_at: orNull,
+  deleted_by: orNull,
+})
+export const ExportedEntry = v.object({
+  content: v.string(),
+  level,
+  category: orNull,
+  confidence: v.number(),
+  tags: v.array(v.string()),
+  key: orNull,
+  user_id: orNull,
+  session_id: orNull,
+  created_at: v.string(),
+  updated_at: v.string(),
+  metadata,
+})
