@@ -22,6 +22,7 @@ export default definePlugin({
   provides: { memories: Memories },
   hooks: [MemoryChanged],
   migrations,
+  pages: [{ path: 'memory', title: 'Memory', file: 'pages/memory.html', assets: ['memory.css', 'memory.js'] }],
   setup(ctx) {
     const { config, db, hooks, jobs, own, routes, services, tools } = ctx
     const { queue } = services
@@ -34,7 +35,8 @@ export default definePlugin({
     own('vectors', embedder)
     const sweeper = queue.work(SWEEP_LANE, {
       async run() {
-        const { upkeep, embedder } = await memories()
+        const { upkeep, embedder, uses } = await memories()
+        await uses.flush()
         await upkeep.sweep()
         await embedder.sweep()
         return { outcome: 'done' }

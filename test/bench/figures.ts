@@ -320,6 +320,7 @@ export const figures: readonly Figure[] = [
   { name: 'mcp-turn', measure: mcpTurn },
   { name: 'mcp-call', measure: mcpCall },
   { name: 'skills', measure: skills },
+  { name: 'memory', measure: async () => (await import('./memories.ts')).memories() },
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },

@@ -40,6 +40,7 @@ export interface OpenMemories {
   readonly notes: Notes
   readonly indexes: Indexes
   readonly embedder: Embedder
+  readonly uses: UseRecorder
   readonly upkeep: Upkeep
 }
 
@@ -80,6 +81,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     notes: new Notes({ store, memories, agents, settings }),
     indexes,
     embedder,
+    uses,
     upkeep,
   }
 }

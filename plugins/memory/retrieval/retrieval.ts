@@ -12,7 +12,7 @@ import { cosine } from './vector.ts'
 import { wordsOf } from './words.ts'
 
 /** Candidates of each kind, of which the rows are read. */
-const CANDIDATES = 50
+const CANDIDATES = 30
 /** Of reciprocal rank fusion: how little the first ranks differ. */
 const RANK_OFFSET = 60
 /** How much of a score depends on how strong the memory is. */

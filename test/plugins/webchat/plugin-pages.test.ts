@@ -75,6 +75,8 @@ describe('the page of a plugin', () => {
         { plugin: 'hands', title: 'Hands', url: '/pages/hands/hands/hands.html' },
         { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
         { plugin: 'mcp', title: 'MCP servers', url: '/pages/mcp/mcp/mcp.html' },
+        { plugin: 'memory', title: 'Memory', url: '/pages/memory/memory/memory.html' },
+        { plugin: 'migrate', title: 'Move in', url: '/pages/migrate/migrate/migrate.html' },
         { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
