@@ -110,7 +110,7 @@ export class Migrations {
     this.#busy = true
     try {
       const { path, type } = await this.#resolve(source)
-      await using opened = await this.#open(path, type)
+      await using opened = await this.#open(path, type, 'source')
       return await this.#run(opened, wanted, isDryRun)
     } finally {
       this.#busy = false
@@ -131,9 +131,10 @@ export class Migrations {
       )
     return { path: home.path, type }
   }
-  #open(path: string, type: SourceType | undefined): Promise<OpenedSource> {
+  #open(path: string, type: SourceType | undefined, field: 'path' | 'source' = 'path'): Promise<OpenedSource> {
     const { settings, snapshots } = this.#deps
     return openSource(path, type, {
+      field,
       denied: [snapshots.homeDir, snapshots.dataDir],
       scratchDir: snapshots.dataDir,
       limits: {

@@ -15,6 +15,8 @@ export interface SourceDeps {
   readonly denied: readonly string[]
   /** Where copies of databases are made. */
   readonly scratchDir: string
+  /** Of the request that names the folder, for messages. */
+  readonly field?: 'path' | 'source'
 }
 /** A home that was read. Its sessions can be read until it is disposed. */
 export interface OpenedSource extends AsyncDisposable {
@@ -29,16 +31,16 @@ export interface OpenedSource extends AsyncDisposable {
 export async function openSource(
   path: string,
   type: SourceType | undefined,
-  { limits, denied, scratchDir }: SourceDeps,
+  { limits, denied, scratchDir, field = 'path' }: SourceDeps,
 ): Promise<OpenedSource> {
   const stack = new AsyncDisposableStack()
   try {
-    const folder = stack.use(await SourceFolder.open(path, denied, limits))
+    const folder = stack.use(await SourceFolder.open(path, denied, limits, field))
     const scratch = stack.use(new Scratch(join(scratchDir, `migrate-${randomUUID()}`)))
     const found = (await productOf(folder)) ?? ((await isOpenClaw(folder)) ? ('openclaw' as const) : undefined)
     const deps = { folder, scratch, limits }
     if (found === undefined)
-      throw new Refusal('invalid_request', `path: ${path} is no home of OpenClaw, OpenFang or LibreFang`)
+      throw new Refusal('invalid_request', `${field}: ${path} is no home of OpenClaw, OpenFang or LibreFang`)
     const chosen = type ?? found
     const home = chosen === 'openclaw' ? await readOpenClaw(deps) : await readOpenFang(deps, chosen)
     const left = folder.problems.map(({ name, reason }) => ({ kind: kindOf(name), name, reason }))
@@ -51,7 +53,7 @@ export async function openSource(
   } catch (error) {
     await stack.disposeAsync()
     if (isDamage(error))
-      throw new Refusal('invalid_request', `path: a database of ${path} is damaged: ${messageOf(error)}`, {
+      throw new Refusal('invalid_request', `${field}: a database of ${path} is damaged: ${messageOf(error)}`, {
         cause: error,
       })
     throw error

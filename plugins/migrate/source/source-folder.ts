@@ -48,25 +48,31 @@ export class SourceFolder implements AsyncDisposable {
    * Throws `invalid_request` for a path that is not absolute or no folder, and `forbidden` for a link, a folder of
    * another owner, and one that has to do with a `denied` one.
    */
-  static async open(path: string, denied: readonly string[], limits: ReadLimits): Promise<SourceFolder> {
-    if (!isAbsolute(path) || path.includes('\0')) throw new Refusal('invalid_request', `path: ${path} is not absolute`)
+  static async open(
+    path: string,
+    denied: readonly string[],
+    limits: ReadLimits,
+    field = 'path',
+  ): Promise<SourceFolder> {
+    if (!isAbsolute(path) || path.includes('\0'))
+      throw new Refusal('invalid_request', `${field}: ${path} is not absolute`)
     const stat = await lstat(path).catch((cause: unknown) => {
-      throw new Refusal('invalid_request', `path: there is no folder ${path} that the daemon can read`, { cause })
+      throw new Refusal('invalid_request', `${field}: there is no folder ${path} that the daemon can read`, { cause })
     })
     if (stat.isSymbolicLink())
-      throw new Refusal('forbidden', `path: ${path} is a link: name the folder it leads to (${await target(path)})`)
-    if (!stat.isDirectory()) throw new Refusal('invalid_request', `path: ${path} is not a folder`)
+      throw new Refusal('forbidden', `${field}: ${path} is a link: name the folder it leads to (${await target(path)})`)
+    if (!stat.isDirectory()) throw new Refusal('invalid_request', `${field}: ${path} is not a folder`)
     const real = await realpath(path)
     for (const folder of denied) {
       const other = await realpath(folder).catch(() => folder)
       if (real === other || real.startsWith(other + sep) || other.startsWith(real === sep ? sep : real + sep))
-        throw new Refusal('forbidden', `path: ${path} is, holds or lies in the home of this daemon`)
+        throw new Refusal('forbidden', `${field}: ${path} is, holds or lies in the home of this daemon`)
     }
     const own = process.getuid?.()
     if (own !== undefined && stat.uid !== own && !limits.foreignOwner)
       throw new Refusal(
         'forbidden',
-        `path: ${path} belongs to another user of this machine (${stat.uid}). If it is yours, make it that of the ` +
+        `${field}: ${path} belongs to another user of this machine (${stat.uid}). If it is yours, make it that of the ` +
           'daemon with chown, or set plugins.migrate.foreign_owner in config.toml',
       )
     const root = await open(real, AS_FOLDER)
