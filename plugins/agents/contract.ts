@@ -126,6 +126,8 @@ export interface Manifest {
   readonly response_format?: 'text' | 'json' | Readonly<Record<string, unknown>> | undefined
   readonly thinking?: Readonly<Record<string, unknown>> | undefined
   readonly compaction?: Readonly<Record<string, unknown>> | undefined
+  /** What the agent remembers by itself, `[proactive_memory]`. */
+  readonly proactive_memory?: Readonly<Record<string, unknown>> | undefined
   /** Given to the model beside the conversation, and not stored there. */
   readonly context_injection: readonly {
     readonly name?: string | undefined

@@ -201,7 +201,6 @@ export const idleKeys: readonly string[] = [
   'cache_context',
   'thinking.budget_tokens',
   'thinking.stream_thinking',
-  'proactive_memory',
   'triggers',
   'tools.*',
   'resources.max_memory_bytes',

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
 import { fields, fileOnly } from 'svc/sdk'
+import { proactiveEntries } from './extraction/settings.ts'
+import { graphEntries } from './graph/config.ts'
 
 const { integer, flag } = fields
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
@@ -10,6 +12,8 @@ const share = (description: string, fallback: number) =>
 export const Settings = fileOnly(
   'bounds what agents store, and says what is forgotten',
   v.object({
+    ...proactiveEntries,
+    ...graphEntries,
     max_key_chars: v.optional(count('Longest key of a note, in characters.'), 512),
     max_value_chars: v.optional(count('Longest note or memory, in characters.'), 16_384),
     max_notes_per_agent: v.optional(count('Notes that one agent may have.'), 1000),

@@ -4,11 +4,15 @@ import { AgentKilled, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
+import { Screening } from '../screening/contract.ts'
+import { Sessions } from '../sessions/contract.ts'
+import { Usage } from '../usage/contract.ts'
 import { Settings } from './config.ts'
 import { Memories, MemoryChanged } from './contract.ts'
 import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE } from './lazy.ts'
 import { migrations } from './migrations.ts'
 import { memoryRoutes } from './routes/routes.ts'
+import { addProactive } from './composition.ts'
 import { memoryTools } from './tools.ts'
 
 const MINUTE_MS = 60_000
@@ -18,7 +22,7 @@ export default definePlugin({
   version: '2.0.0',
   config: Settings,
   requires: { agents: Agents, audit: Audit, broadcast: Broadcast, queue: Queue },
-  optional: { inference: Inference },
+  optional: { inference: Inference, sessions: Sessions, screening: Screening, usage: Usage },
   provides: { memories: Memories },
   hooks: [MemoryChanged],
   migrations,
@@ -54,16 +58,23 @@ export default definePlugin({
     })
     hooks.on(AgentKilled, ({ agent }) => loaded()?.indexes.drop(agent.id))
     const service = async () => (await memories()).memories
-    return {
-      memories: {
-        add: async (list) => (await service()).add(list),
-        update: async (...args) => (await service()).update(...args),
-        forget: async (...args) => (await service()).forget(...args),
-        find: async (...args) => (await service()).find(...args),
-        list: async (filter) => (await service()).list(filter),
-        search: async (query) => (await service()).search(query),
-        similar: async (...args) => (await service()).similar(...args),
-      } satisfies Memories,
+    const served: Memories = {
+      add: async (list) => (await service()).add(list),
+      update: async (...args) => (await service()).update(...args),
+      forget: async (...args) => (await service()).forget(...args),
+      find: async (...args) => (await service()).find(...args),
+      list: async (filter) => (await service()).list(filter),
+      search: async (query) => (await service()).search(query),
+      similar: async (...args) => (await service()).similar(...args),
     }
+    addProactive({
+      ...ctx,
+      memories: served,
+      inference: () => ctx.optional('inference'),
+      sessions: () => ctx.optional('sessions'),
+      screening: () => ctx.optional('screening'),
+      usage: () => ctx.optional('usage'),
+    })
+    return { memories: served }
   },
 })

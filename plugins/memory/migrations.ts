@@ -1,4 +1,5 @@
 import type { Migration } from 'svc/sdk'
+import { graphMigrations } from './graph/migrations.ts'
 
 export const migrations: readonly Migration[] = [
   {
@@ -99,4 +100,5 @@ export const migrations: readonly Migration[] = [
         FROM memory_note) AS note;
     DELETE FROM memory_note`,
   },
+  ...graphMigrations,
 ]

@@ -103,6 +103,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/mcp-server/index.ts
       plugins/migrate/index.ts: opened
       plugins/mcp/index.ts: opened opening listening
+      plugins/memory/composition.ts: opened
       plugins/memory/lazy.ts: last opened
       plugins/pairing/index.ts: made
       plugins/peers/index.ts
@@ -262,6 +263,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/mcp/features/pins.ts: #asked
       plugins/memory/entries/upkeep.ts: #counts #automatic #capping
       plugins/memory/entries/use-recorder.ts: #ids
+      plugins/memory/prompt/store.ts: #open
       plugins/memory/retrieval/embedding.ts: #queued #outdated
       plugins/peers/replays.ts
       plugins/providers/breaker.ts

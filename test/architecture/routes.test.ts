@@ -53,6 +53,7 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
     '/api/memory/bulk-delete',
     '/api/memory/cleanup',
     '/api/memory/decay',
+    '/api/memory/agents/:id/relations',
     '/api/plugins/:name/reload',
     '/api/plugins/:name/install-deps',
     '/api/config/set',

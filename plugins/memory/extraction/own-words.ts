@@ -1,0 +1,40 @@
+/** Marks, joiners and tags that nobody sees: text can be hidden in them. */
+const INVISIBLE = /[\p{Cf}\u{FE00}-\u{FE0F}\u{E0100}-\u{E01EF}\u115F\u1160\u3164\uFFA0]|(?![\n\t])\p{Cc}/gu
+/** From here on a message is not the words of its sender: an attached file, a forwarded mail, what somebody wrote. */
+const FOREIGN_REST: readonly RegExp[] = [
+  /^\[Attached file: /m,
+  /^\[(?:outside [0-9a-f]+:|content from outside)/m,
+  /^[-_=* ]{2,}\s*(?:original message|forwarded (?:message|by)|begin forwarded|quoted text|urspr\S+ nachricht)/im,
+  /^begin forwarded message/im,
+  /^on .{4,120} wrote:\s*$/im,
+  /^(?:from|to|sent|date|subject|cc|von|an|betreff|gesendet): .+\n(?:from|to|sent|date|subject|cc|von|an|betreff|gesendet): /im,
+  /^(?:user|assistant|system|human|ai|tool)\s*:/im,
+  /<\/?(?:user|system|assistant|tool|message|memory|instructions?)\b[^>]*>/i,
+]
+/** A line that ends so introduces somebody else's text. */
+const INTRODUCES =
+  /\b(?:this|these|following|below|here(?:'s| is| are)|wrote|writes|says?|said|reads?|states?|replied|answered|asks?|asked|quote|e-?mail|mail|message|letter|text|page|article|post|review|transcript|document|notes?|log|output|contents?)\b[^\n:]{0,80}:[ \t]*(?=\n|$)/im
+/** The same within a line; the rest of the paragraph is not the sender's. */
+const REPORTED =
+  /\b(?:wrote|writes|says?|said|reads?|states?|replied|answered|asks?|asked|told (?:me|us|you)|according to [^,:\n]{1,60})(?: (?:to|me|us|that|you))*\s*[:,]\s*\S[^]*?(?=\n\s*\n|$)/gi
+const QUOTED = /"[^"\n]{0,2000}"|“[^”]{0,2000}”|„[^“”]{0,2000}[“”]|«[^»]{0,2000}»|```[^]*?(?:```|(?![^]))|^\s*[>|].*$/gm
+const MAX_QUOTED_WORDS = 3
+
+/**
+ * What somebody says in a message in their own words: without quotations, forwarded mails, attached files and anything
+ * that imitates a conversation, and without invisible characters. Decision: what is in doubt is left out, because a
+ * fact that is missed can be told again, while an instruction that is remembered works in every later conversation.
+ */
+export function ownWords(message: string): string {
+  let text = message.replaceAll(/\r\n?/g, '\n').replaceAll(INVISIBLE, '').normalize('NFKC')
+  for (const pattern of FOREIGN_REST) {
+    const at = text.search(pattern)
+    if (at >= 0) text = text.slice(0, at)
+  }
+  text = text.replaceAll(QUOTED, (quoted) =>
+    /^["“„«]/.test(quoted) && quoted.split(/\s+/).length <= MAX_QUOTED_WORDS ? quoted.slice(1, -1) : ' ',
+  )
+  const introduced = INTRODUCES.exec(text)
+  if (introduced) text = text.slice(0, introduced.index)
+  return text.replaceAll(REPORTED, ' ').trim()
+}

@@ -1,0 +1,188 @@
+import { newId, toIso } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Triple } from '../extraction/fact.ts'
+import type { Entity, GraphScope, GraphStore, NewEntity, Relation } from './store.ts'
+
+export interface GraphSettings {
+  readonly max_entities_per_agent: number
+  readonly max_graph_depth: number
+  readonly max_relations_found: number
+}
+export interface GraphDeps {
+  readonly store: GraphStore
+  readonly settings: GraphSettings
+  readonly now: () => number
+}
+/** Whose it is and where it comes from. */
+export interface Origin {
+  readonly agentId: string
+  readonly userId?: string | undefined
+  /** The memory that says it; it is forgotten together with that. */
+  readonly memoryId?: string | undefined
+  readonly labels: readonly string[]
+}
+export interface RelationQuery {
+  readonly source?: string | undefined
+  readonly relation?: string | undefined
+  readonly target?: string | undefined
+  /** Steps from what fits; 1: only that. */
+  readonly maxDepth?: number | undefined
+}
+export interface RelationMatch {
+  readonly source: Entity
+  readonly relation: Pick<Relation, 'confidence' | 'labels'> & { readonly type: string }
+  readonly target: Entity
+}
+const NAME_CHARS = 200
+
+/** What agents know of people, things and how they belong together. */
+export class Graph {
+  readonly #deps: GraphDeps
+  constructor(deps: GraphDeps) {
+    this.#deps = deps
+  }
+
+  async addEntity(
+    origin: Origin,
+    entity: { readonly name: string; readonly type: string; readonly properties?: Readonly<Record<string, unknown>> },
+  ): Promise<Entity> {
+    const { store } = this.#deps
+    const scope = scopeOf(origin)
+    const made = toEntity(entity.name, entity.type, entity.properties ?? {}, true)
+    await this.#commit(scope, [made], [])
+    const found = await store.entityByName(scope, made.nameKey)
+    if (!found) throw new Refusal('conflict', `The entity "${entity.name}" was deleted meanwhile`)
+    return found
+  }
+
+  /** Makes the entities that are not there. Done again, it adds nothing. */
+  async addTriples(origin: Origin, triples: readonly (Triple & { readonly confidence?: number })[]): Promise<void> {
+    const entities = new Map<string, NewEntity>()
+    const relations: Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[] = []
+    for (const each of triples) {
+      const source = toEntity(each.subject, each.subject_type, {}, false)
+      const target = toEntity(each.object, each.object_type, {}, false)
+      for (const entity of [source, target]) if (!entities.has(entity.nameKey)) entities.set(entity.nameKey, entity)
+      relations.push({
+        sourceKey: source.nameKey,
+        relation: typeName(each.relation, 'relation'),
+        targetKey: target.nameKey,
+        memoryId: origin.memoryId ?? '',
+        confidence: each.confidence ?? 1,
+        properties: {},
+        labels: origin.labels,
+      })
+    }
+    await this.#commit(scopeOf(origin), [...entities.values()], relations)
+  }
+
+  /** Relations that fit, and with a depth above 1 those around what was found. Nothing of another person. */
+  async query(
+    reader: { readonly agentId: string; readonly userId?: string | undefined; readonly all?: boolean },
+    { source = '', relation = '', target = '', maxDepth = 1 }: RelationQuery,
+  ): Promise<readonly RelationMatch[]> {
+    const { store, settings } = this.#deps
+    const { max_graph_depth: deepest, max_relations_found: max } = settings
+    if (maxDepth > deepest)
+      throw new Refusal('invalid_request', `max_depth: at most ${deepest} (plugins.memory.max_graph_depth)`)
+    const wanted = {
+      sourceKey: source === '' ? '' : keyOf(source, 'source'),
+      relation: relation === '' ? '' : typeName(relation, 'relation'),
+      targetKey: target === '' ? '' : keyOf(target, 'target'),
+    }
+    const found = new Map<string, Relation>()
+    const seen = new Set<string>()
+    let relations = await store.matching(scopeOf(reader), wanted, max, reader.all === true)
+    for (let depth = 1; ; depth++) {
+      for (const each of relations) {
+        const key = `${each.sourceId} ${each.relation} ${each.targetId}`
+        if (!found.has(key) && found.size < max) found.set(key, each)
+      }
+      const next = [...new Set(relations.flatMap(({ sourceId, targetId }) => [sourceId, targetId]))].filter(
+        (id) => !seen.has(id),
+      )
+      for (const id of next) seen.add(id)
+      if (depth >= maxDepth || next.length === 0 || found.size >= max) break
+      relations = await store.around(next, max)
+    }
+    const ends = [...new Set([...found.values()].flatMap(({ sourceId, targetId }) => [sourceId, targetId]))]
+    const entities = new Map((await store.entities(ends)).map((entity) => [entity.id, entity]))
+    return [...found.values()].flatMap(({ sourceId, targetId, relation: type, confidence, labels }) => {
+      const [from, to] = [entities.get(sourceId), entities.get(targetId)]
+      return from && to ? [{ source: from, relation: { type, confidence, labels }, target: to }] : []
+    })
+  }
+
+  /** Memories of the agent were deleted. */
+  dropForgotten(agentId: string): Promise<void> {
+    const { store } = this.#deps
+    return store.commit(store.dropForgotten(agentId))
+  }
+
+  async #commit(
+    scope: GraphScope,
+    entities: readonly NewEntity[],
+    relations: readonly Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[],
+  ): Promise<void> {
+    const { store, settings, now } = this.#deps
+    const { max_entities_per_agent: max } = settings
+    const at = toIso(now())
+    try {
+      await store.commit([
+        ...entities.map((entity) => store.putEntity(scope, entity, max, at)),
+        ...relations.map((relation) => store.putRelation(scope, { ...relation, id: newId() }, at)),
+      ])
+    } catch (error) {
+      const missing = await Promise.all(entities.map(({ nameKey }) => store.entityByName(scope, nameKey)))
+      if (missing.every((entity) => entity !== undefined)) throw error
+      throw new Refusal(
+        'invalid_request',
+        `the graph of the agent has ${max} entities, which is the limit (plugins.memory.max_entities_per_agent)`,
+        { cause: error },
+      )
+    }
+  }
+}
+
+function scopeOf({
+  agentId,
+  userId = '',
+}: {
+  readonly agentId: string
+  readonly userId?: string | undefined
+}): GraphScope {
+  return { agentId, userId }
+}
+function toEntity(
+  name: string,
+  type: string,
+  properties: Readonly<Record<string, unknown>>,
+  isMade: boolean,
+): NewEntity {
+  const clean = name.normalize('NFC').replaceAll(/\s+/g, ' ').trim()
+  return {
+    id: newId(),
+    nameKey: keyOf(clean, 'name'),
+    name: clean,
+    type: typeName(type, 'entity_type'),
+    properties,
+    isMade,
+  }
+}
+/** The same for a name however it is written. Throws for one without letters and digits. */
+function keyOf(name: string, field: string): string {
+  const key = name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+  if (key === '') throw new Refusal('invalid_request', `${field}: expected a name with letters or digits`)
+  if (name.length > NAME_CHARS) throw new Refusal('invalid_request', `${field}: at most ${NAME_CHARS} characters`)
+  if (!name.isWellFormed() || name.includes('\0'))
+    throw new Refusal('invalid_request', `${field}: must be well-formed Unicode without NUL`)
+  return key
+}
+/** `Works At` and `works-at` are `works_at`. */
+function typeName(type: string, field: string): string {
+  return keyOf(type, field).replaceAll(' ', '_')
+}

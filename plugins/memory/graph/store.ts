@@ -1,0 +1,173 @@
+import * as v from 'valibot'
+import { jsonColumn, numberColumn, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+
+const Properties = jsonColumn(v.record(v.string(), v.unknown()))
+const EntityRow = v.pipe(
+  v.object({ id: v.string(), name: v.string(), entity_type: v.string(), properties: Properties }),
+  v.transform(({ entity_type: type, ...rest }) => ({ ...rest, type })),
+)
+export type Entity = v.InferOutput<typeof EntityRow>
+const RelationRow = v.pipe(
+  v.object({
+    id: v.string(),
+    source_id: v.string(),
+    relation: v.string(),
+    target_id: v.string(),
+    confidence: numberColumn,
+    memory_id: v.string(),
+    labels: jsonColumn(v.array(v.string())),
+  }),
+  v.transform(({ source_id: sourceId, target_id: targetId, memory_id: memoryId, ...rest }) => ({
+    ...rest,
+    sourceId,
+    targetId,
+    memoryId,
+  })),
+)
+export type Relation = v.InferOutput<typeof RelationRow>
+
+/** Whose graph: that of an agent for one person; `userId` is empty for the owner of the daemon. */
+export interface GraphScope {
+  readonly agentId: string
+  readonly userId: string
+}
+export interface NewEntity {
+  readonly id: string
+  readonly nameKey: string
+  readonly name: string
+  readonly type: string
+  readonly properties: Readonly<Record<string, unknown>>
+  readonly isMade: boolean
+}
+export interface NewRelation {
+  readonly id: string
+  readonly sourceKey: string
+  readonly relation: string
+  readonly targetKey: string
+  readonly memoryId: string
+  readonly confidence: number
+  readonly properties: Readonly<Record<string, unknown>>
+  readonly labels: readonly string[]
+}
+
+/** Every statement on entities and relations. A relation whose memory is deleted or superseded is not read. */
+export class GraphStore {
+  readonly #db: PluginDatabase
+  readonly #entities: RowReader<typeof EntityRow>
+  readonly #relations: RowReader<typeof RelationRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
+    this.#db = db
+    this.#entities = new RowReader({ table: 'memory_entity', key: ['id'], schema: EntityRow, log })
+    this.#relations = new RowReader({ table: 'memory_relation', key: ['id'], schema: RelationRow, log })
+  }
+
+  async commit(statements: readonly Statement[]): Promise<void> {
+    if (statements.length > 0) await this.#db.batch(statements)
+  }
+
+  /** One that is there keeps its name; its type and properties are replaced when somebody makes it by itself. */
+  putEntity({ agentId, userId }: GraphScope, entity: NewEntity, max: number, at: string): Statement {
+    const { id, nameKey, name, type, properties, isMade } = entity
+    const made = Number(isMade)
+    // With too many of them the name becomes NULL, which the column refuses, so that the whole batch fails.
+    return {
+      ...this.#db.sql`INSERT INTO memory_entity
+        (id, agent_id, user_id, name_key, name, entity_type, properties, is_made, created_at)
+      VALUES (${id}, ${agentId}, ${userId}, ${nameKey},
+        CASE WHEN EXISTS (SELECT 1 FROM memory_entity
+            WHERE agent_id = ${agentId} AND user_id = ${userId} AND name_key = ${nameKey})
+          OR (SELECT COUNT(*) FROM memory_entity WHERE agent_id = ${agentId}) < ${max} THEN CAST(${name} AS TEXT) END,
+        ${type}, ${JSON.stringify(properties)}, ${made}, ${at})
+      ON CONFLICT (agent_id, user_id, name_key) DO UPDATE SET
+        entity_type = CASE WHEN excluded.is_made = 1 THEN excluded.entity_type ELSE memory_entity.entity_type END,
+        properties = CASE WHEN excluded.is_made = 1 THEN excluded.properties ELSE memory_entity.properties END,
+        is_made = CASE WHEN excluded.is_made = 1 THEN 1 ELSE memory_entity.is_made END`,
+      exclusive: `memory_entity ${agentId}`,
+    }
+  }
+  /** Between entities that are there; writes nothing for a memory that was deleted meanwhile. */
+  putRelation({ agentId, userId }: GraphScope, relation: NewRelation, at: string): Statement {
+    const { id, sourceKey, targetKey, memoryId, confidence } = relation
+    return this.#db.sql`INSERT INTO memory_relation (id, agent_id, user_id, source_id, relation, target_id, memory_id,
+        confidence, properties, labels, created_at)
+      SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${userId} AS TEXT), source.id,
+        CAST(${relation.relation} AS TEXT), target.id, CAST(${memoryId} AS TEXT), CAST(${confidence} AS REAL),
+        CAST(${JSON.stringify(relation.properties)} AS TEXT), CAST(${JSON.stringify(relation.labels)} AS TEXT),
+        CAST(${at} AS TEXT)
+      FROM memory_entity AS source, memory_entity AS target
+      WHERE source.agent_id = ${agentId} AND source.user_id = ${userId} AND source.name_key = ${sourceKey}
+        AND target.agent_id = ${agentId} AND target.user_id = ${userId} AND target.name_key = ${targetKey}
+        AND (${memoryId} = '' OR EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = ${memoryId}))
+      ON CONFLICT (agent_id, user_id, source_id, relation, target_id, memory_id) DO UPDATE SET
+        confidence = excluded.confidence, properties = excluded.properties, labels = excluded.labels`
+  }
+
+  async entityByName({ agentId, userId }: GraphScope, nameKey: string): Promise<Entity | undefined> {
+    return this.#entities.one(
+      await this.#db.one`SELECT id, name, entity_type, properties FROM memory_entity
+        WHERE agent_id = ${agentId} AND user_id = ${userId} AND name_key = ${nameKey}`,
+    )
+  }
+  async entities(ids: readonly string[]): Promise<readonly Entity[]> {
+    if (ids.length === 0) return []
+    return this.#entities.all(
+      await this.#db.all`SELECT id, name, entity_type, properties FROM memory_entity
+        WHERE id IN (SELECT key FROM json_each(${setOf(ids)}))`,
+    )
+  }
+  /** Relations that fit, the surest first. An empty name fits all. `all`: of every person, for the operator. */
+  async matching(
+    { agentId, userId }: GraphScope,
+    {
+      sourceKey,
+      relation,
+      targetKey,
+    }: { readonly sourceKey: string; readonly relation: string; readonly targetKey: string },
+    limit: number,
+    all: boolean,
+  ): Promise<readonly Relation[]> {
+    return this.#relations.all(
+      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, labels FROM memory_relation
+        WHERE memory_relation.agent_id = ${agentId} AND (${Number(all)} = 1 OR memory_relation.user_id = ${userId})
+          AND (${relation} = '' OR relation = ${relation})
+          AND (${sourceKey} = '' OR source_id IN
+            (SELECT id FROM memory_entity WHERE agent_id = ${agentId} AND name_key = ${sourceKey}))
+          AND (${targetKey} = '' OR target_id IN
+            (SELECT id FROM memory_entity WHERE agent_id = ${agentId} AND name_key = ${targetKey}))
+          AND (memory_id = '' OR EXISTS (SELECT 1 FROM memory_entry
+            WHERE memory_entry.id = memory_relation.memory_id AND memory_entry.superseded_by = ''))
+        ORDER BY confidence DESC, memory_relation.id LIMIT ${limit}`,
+    )
+  }
+  /** Relations of these entities, in both directions. */
+  async around(ids: readonly string[], limit: number): Promise<readonly Relation[]> {
+    const set = setOf(ids)
+    return this.#relations.all(
+      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, labels FROM memory_relation
+        WHERE (source_id IN (SELECT key FROM json_each(${set})) OR target_id IN (SELECT key FROM json_each(${set})))
+          AND (memory_id = '' OR EXISTS (SELECT 1 FROM memory_entry
+            WHERE memory_entry.id = memory_relation.memory_id AND memory_entry.superseded_by = ''))
+        ORDER BY confidence DESC, memory_relation.id LIMIT ${limit}`,
+    )
+  }
+
+  /** Takes away what came only from memories that are deleted, with the entities that nothing speaks of any more. */
+  dropForgotten(agentId: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM memory_relation WHERE agent_id = ${agentId} AND memory_id <> ''
+        AND NOT EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = memory_relation.memory_id)`,
+      this.#db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId} AND is_made = 0
+        AND NOT EXISTS (SELECT 1 FROM memory_relation
+          WHERE memory_relation.source_id = memory_entity.id OR memory_relation.target_id = memory_entity.id)`,
+    ]
+  }
+  ofAgentKilled(agentId: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM memory_relation WHERE agent_id = ${agentId}`,
+      this.#db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId}`,
+    ]
+  }
+}
+
+const setOf = (ids: readonly string[]): string => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 1])))
