@@ -2,11 +2,13 @@
  * What commands need of the daemon's code, imported when it is called: a list of commands must not load the
  * configuration or a database.
  */
+import type { ClientArgs } from './connect.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 import type { HomeLocation } from './home-location.ts'
 import type { Joined, JoinRequest } from './join-database.ts'
 import type { OfflineOptions } from './offline.ts'
+import type { Rehearsal } from './rehearse-version.ts'
 import type { StoppedHome } from './stopped-home.ts'
 
 /** The configuration as the daemon of this home gets it. Throws `ConfigError`. */
@@ -46,6 +48,12 @@ export async function joinDatabase(location: HomeLocation, request: JoinRequest)
 export async function copyDatabase(location: HomeLocation, request: CopyDatabaseRequest): Promise<CopiedDatabase> {
   const copy = await import('./copy-database.ts')
   return await copy.copyDatabase(location, request)
+}
+
+/** Tries this version on a copy of the home; see `rehearseVersion` there. Throws a `Failure`. */
+export async function rehearseVersion(args: ClientArgs, off: readonly string[]): Promise<Rehearsal> {
+  const rehearsal = await import('./rehearse-version.ts')
+  return await rehearsal.rehearseVersion(args, off)
 }
 
 /** The line editor, the screen and the Markdown view of an interactive command. */

@@ -21,10 +21,12 @@ export {
   loadTerminal,
   openBrowser,
   openStoppedHome,
+  rehearseVersion,
   workOffline,
 } from './lazy.ts'
 export type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 export type { Joined, JoinRequest } from './join-database.ts'
+export type { Rehearsal } from './rehearse-version.ts'
 export type { StoppedHome } from './stopped-home.ts'
 export { note, print, printJson, renderDuration, renderFacts, renderTable, renderTime } from './output.ts'
 export { readSecret } from './secret-input.ts'

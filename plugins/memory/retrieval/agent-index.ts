@@ -102,6 +102,11 @@ export class AgentIndex {
     }
   }
 
+  /** Whether the memory in this slot has the word. */
+  has(word: string, slot: number): boolean {
+    const slots = this.#words.get(word)?.slots
+    return slots !== undefined && slots[placeOf(slots, slot)] === slot
+  }
   /** The weight of a word here: the rarer, the heavier. One that no memory has weighs what one memory alone has. */
   weightOf(word: string): number {
     const having = this.#words.get(word)?.slots.length ?? 1

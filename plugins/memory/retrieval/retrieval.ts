@@ -39,6 +39,7 @@ export interface RetrievalDeps {
 
 interface Candidate {
   readonly index: AgentIndex
+  readonly slot: number
   readonly agentId: string
   readonly words: number
   readonly bits: number
@@ -85,7 +86,7 @@ export class Retrieval {
       if (!candidate || memory.supersededBy !== undefined) return []
       const vector = vectors.get(memory.id)
       const similarity = question && vector ? cosine(question.vector, vector) : 0
-      const covered = coverage(words, memory, candidate.index)
+      const covered = coverage(words, candidate)
       if (covered < settings.min_word_match && similarity < settings.min_similarity) return []
       return [{ memory: withStrength(memory, settings, at), words: candidate.words, similarity }]
     })
@@ -144,7 +145,7 @@ export class Retrieval {
       const isOwn = (slot: Slot): boolean => accepts(slot, agentId)
       for (const { slot, score } of await index.byWords(words, CANDIDATES, isOwn, pause)) {
         const id = index.slot(slot)?.id
-        if (id !== undefined) found.set(id, { index, agentId, words: score, bits: 0 })
+        if (id !== undefined) found.set(id, { index, slot, agentId, words: score, bits: 0 })
       }
       const question = await asked
       if (!question || index.size === 0) continue
@@ -154,7 +155,7 @@ export class Retrieval {
       }
       for (const { slot, score } of await index.byVector(question.vector, CANDIDATES, isOwn, pause)) {
         const id = index.slot(slot)?.id
-        if (id !== undefined) found.set(id, { index, agentId, words: found.get(id)?.words ?? 0, bits: score })
+        if (id !== undefined) found.set(id, { index, slot, agentId, words: found.get(id)?.words ?? 0, bits: score })
       }
     }
     return bestOf(found)
@@ -182,13 +183,12 @@ function fits(slot: Slot, { level, userId, category, tags = [], since, until }: 
 }
 
 /** The share of the weight of the words of a question that a memory has. */
-function coverage(words: readonly string[], { key = '', content }: Memory, index: AgentIndex): number {
-  const there = new Set(wordsOf(`${key} ${content}`))
+function coverage(words: readonly string[], { index, slot }: Candidate): number {
   let [all, covered] = [0, 0]
   for (const word of words) {
     const weight = index.weightOf(word)
     all += weight
-    if (there.has(word)) covered += weight
+    if (index.has(word, slot)) covered += weight
   }
   return all === 0 ? 0 : covered / all
 }

@@ -295,11 +295,11 @@ export default async ({ config, daemon }) =>
 it('the command line of the core names no feature', async () => {
   const builtIns = await loadBuiltIns()
   const commands = builtIns.flatMap((cli) => Object.keys(cli.commands ?? {}))
-  // Plugins themselves are the subject of the core, and a file or a database is not only what a plugin or a command of
-  // that name is about.
+  // Plugins themselves are the subject of the core, a file or a database is not only what a plugin or a command of that
+  // name is about, and the tables of a database are migrated.
   const words = [...builtIns.map(({ name }) => name), ...commands]
     .map((word) => word.replace(/s$/, ''))
-    .filter((word) => !['plugin', 'file', 'database'].includes(word))
+    .filter((word) => !['plugin', 'file', 'database', 'migrate'].includes(word))
   // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace
   // it.
   const known = [

@@ -164,3 +164,35 @@ describe('limits and rights', () => {
     expect((await store(test, agent, kept.key, 'a\0b')).failed).toBe(true)
   })
 })
+
+describe('memory_search and memory_forget', () => {
+  it('reach what is for the agent and the person, and what both manifests share', async () => {
+    await using test = await start()
+    const rights = (read: string, write: string): string =>
+      `[capabilities]\nmemory_read = ["self.*", "${read}"]\nmemory_write = ["self.*", "${write}"]`
+    const one = await test.spawn('one', rights('two.agent', 'none'))
+    const two = await test.spawn('two', rights('none', 'shared.agent'))
+    const three = await test.spawn('three')
+    const add = (agent_id: string, content: string, user_id?: string) =>
+      test.request<Json>('POST', '/api/memory', { agent_id, content, user_id })
+    for (const [agent, name] of [
+      [one, 'one'],
+      [two, 'two'],
+      [three, 'three'],
+    ] as const)
+      await add(agent, `the treasure of ${name} is gold`)
+    await add(one, 'the treasure of ann is silver', 'ann')
+    const found = async (agent: string): Promise<{ id: string; content: string }[]> => {
+      const { text } = await callTool(test, agent, 'memory_search', { query: 'treasure' })
+      return text.startsWith('[') ? JSON.parse(text) : []
+    }
+    const contents = async (agent: string) => (await found(agent)).map(({ content }) => content).sort()
+    expect(await contents(one)).toEqual(['the treasure of one is gold', 'the treasure of two is gold'])
+    expect(await contents(two)).toEqual(['the treasure of two is gold'])
+    expect(await contents(three)).toEqual(['the treasure of three is gold'])
+    // What is shared may be read, and not deleted.
+    const ids = (await found(one)).map(({ id }) => id)
+    expect(JSON.parse((await callTool(test, one, 'memory_forget', { ids })).text)).toMatchObject({ deleted: 1 })
+    expect(await contents(one)).toEqual(['the treasure of two is gold'])
+  })
+})

@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { createApp } from '../app.ts'
+import type { App } from '../app.ts'
+import { UpstreamFailure } from '../errors/error.ts'
+import { messageOf } from '../errors/message.ts'
+import type { AnyPlugin } from '../host/define.ts'
+import type { JobTimer } from '../jobs/timer.ts'
+import { createLog } from '../log/log.ts'
+import { DaemonRefusal } from '../net/daemon-client.ts'
+import type { DaemonClient } from '../net/daemon-client.ts'
+import { isObject } from '../schema/object.ts'
+import { checkFile } from '../storage/check-file.ts'
+import { openDatabase } from '../storage/open.ts'
+import { openReadOnly } from '../storage/read-only.ts'
+import { connect, hasDaemon } from './connect.ts'
+import type { ClientArgs } from './connect.ts'
+import { databasePath } from './database-path.ts'
+import { exits, Failure } from './failure.ts'
+import { locateHome } from './home-location.ts'
+import { readDefinitions } from './plugin-definitions.ts'
+import { loadSettings } from './settings.ts'
+
+/** Requests of one rehearsal. */
+const MAX_REQUESTS = 100
+/** No job of a plugin runs. */
+const STILL: JobTimer = { every: () => () => undefined, cron: () => () => undefined }
+
+export interface Rehearsal {
+  /** Plugins whose tables were brought up to date, or were already. */
+  readonly migrated: readonly string[]
+  readonly migrations: number
+  /** Why this version must not be used; empty when nothing speaks against it. */
+  readonly problems: readonly string[]
+  readonly requests: number
+  /** Whether a daemon ran whose answers could be compared. */
+  readonly isCompared: boolean
+  readonly differences: readonly { readonly path: string; readonly what: string }[]
+}
+
+/**
+ * Tries this version on a copy of the home, which is removed; plugins of the names in `off`, which act by themselves,
+ * only have their tables migrated. Throws a `Failure` when no copy can be made.
+ */
+export async function rehearseVersion(args: ClientArgs, off: readonly string[]): Promise<Rehearsal> {
+  const location = locateHome(args)
+  const { config } = await loadSettings(location)
+  const database = databasePath(config)
+  if (!existsSync(database)) throw new Failure(exits.notFound, `there is no database ${database}`)
+  const client = (await hasDaemon(args)) ? (await connect(args)).client : undefined
+  const copy = await mkdtemp(join(tmpdir(), 'svc-rehearsal-'))
+  try {
+    const definitions = await readDefinitions(location.home, [])
+    await copyHome(location.home, database, definitions, copy)
+    const { migrated, migrations, problems } = await migrateCopy(copy, definitions)
+    const answers = problems.length === 0 ? await replay(copy, off, client, problems) : { requests: 0, differences: [] }
+    return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
+  } finally {
+    await rm(copy, { recursive: true, force: true })
+  }
+}
+
+/** The configuration, the key of the vault and what belongs to the database, then the database: consistent while in use. */
+async function copyHome(
+  home: string,
+  database: string,
+  definitions: readonly AnyPlugin[],
+  copy: string,
+): Promise<void> {
+  const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
+  await mkdir(join(copy, 'data'), { mode: 0o700 })
+  for (const name of ['config.toml', 'vault.key', ...sidecars])
+    if (existsSync(join(home, name))) await copyFile(join(home, name), join(copy, name))
+  using source = openReadOnly(database)
+  await source.snapshot(join(copy, 'data', 'svc.db'))
+}
+
+async function migrateCopy(
+  copy: string,
+  definitions: readonly AnyPlugin[],
+): Promise<{ readonly migrated: readonly string[]; readonly migrations: number; readonly problems: string[] }> {
+  const file = join(copy, 'data', 'svc.db')
+  const migrated: string[] = []
+  const problems: string[] = []
+  let count = 0
+  await using database = await openDatabase({ url: `sqlite:${file}`, log: createLog({ level: 'error' }) })
+  for (const { name, migrations = [] } of definitions) {
+    if (migrations.length === 0) continue
+    try {
+      count += await database.migrate(name, migrations, { strict: true })
+      migrated.push(name)
+    } catch (error) {
+      problems.push(`the tables of "${name}" cannot be migrated: ${messageOf(error)}`)
+    }
+  }
+  const damage = await checkFile(file, 'integrity_check')
+  if (damage !== undefined) problems.push(`the migrated copy is damaged: ${damage}`)
+  return { migrated, migrations: count, problems }
+}
+
+/** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
+async function replay(
+  copy: string,
+  off: readonly string[],
+  client: DaemonClient | undefined,
+  problems: string[],
+): Promise<Pick<Rehearsal, 'requests' | 'differences'>> {
+  const key = randomUUID()
+  const loaded = await loadSettings(
+    { home: copy, configFile: undefined },
+    {
+      api_key: key,
+      home_dir: copy,
+      data_dir: join(copy, 'data'),
+      database_url: `sqlite:${join(copy, 'data', 'svc.db')}`,
+      'plugins.disabled': off,
+      'plugins.paths': [],
+      'plugins.watch': false,
+    },
+  )
+  await using app = await createApp({
+    loaded,
+    log: createLog({ level: 'error' }),
+    jobTimer: () => STILL,
+    fetch: () =>
+      Promise.reject(
+        new UpstreamFailure('network', 'a rehearsal sends nothing', { reason: 'network', retry: 'later' }),
+      ),
+  })
+  const ask = async (path: string): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${key}` }
+    const response = await app.fetch(new Request(new URL(path, 'http://127.0.0.1'), { headers }))
+    return { status: response.status, shape: shapeOf(await response.json().catch(() => undefined)) }
+  }
+  problems.push(...failedPlugins(app))
+  const differences: { path: string; what: string }[] = []
+  const paths = requestsOf(app)
+  for (const path of paths) {
+    const [now, before] = [await ask(path), await askDaemon(client, path)]
+    if (now.status === 500) problems.push(`GET ${path} answers ${now.status}`)
+    const what = before && difference(before, now)
+    if (what !== undefined) differences.push({ path, what })
+  }
+  return { requests: paths.length, differences }
+}
+
+/** Plugins that this version cannot load, other than those that need one that acts. */
+const failedPlugins = (app: App): readonly string[] =>
+  app.daemon
+    .plugins()
+    .filter(({ state, error = '' }) => state === 'failed' && !/^needs service .* is not loaded$/.test(error))
+    .map(({ name, error }) => `the plugin "${name}" is not loaded: ${error}`)
+
+interface Answer {
+  readonly status: number
+  /** The names of the fields, by their place. */
+  readonly shape: ReadonlySet<string>
+}
+
+/** Rows that read JSON and have no parameters; the one that lists all rows would lack those of plugins that act. */
+function requestsOf(app: App): readonly string[] {
+  const reading = app
+    .routes()
+    .filter(({ method, effect, streams, produces }) => method === 'GET' && effect === 'read' && !streams && !produces)
+    .map(({ path }) => path)
+  const plain = reading.filter(
+    (path) => path.startsWith('/api/') && !path.includes(':') && path !== '/api/openapi.json',
+  )
+  return plain.toSorted().slice(0, MAX_REQUESTS)
+}
+
+async function askDaemon(client: DaemonClient | undefined, path: string): Promise<Answer | undefined> {
+  if (!client) return undefined
+  try {
+    return { status: 200, shape: shapeOf(await client.call('GET', path, v.unknown())) }
+  } catch (error) {
+    if (!(error instanceof DaemonRefusal)) throw error
+    // Its limit of requests says nothing about the copy, nor does a system that only it may reach.
+    return error.status === 429 || error.status > 500 ? undefined : { status: error.status, shape: new Set() }
+  }
+}
+
+function difference(before: Answer, now: Answer): string | undefined {
+  if (now.status > 500) return undefined
+  if (before.status !== now.status) return `answered ${before.status}, and would answer ${now.status}`
+  const gone = [...before.shape].filter((name) => !now.shape.has(name))
+  return gone.length === 0 ? undefined : `would lack ${gone.slice(0, 5).join(', ')}`
+}
+/** Fields of the first entry stand for those of a list. */
+function shapeOf(value: unknown, at = '', found = new Set<string>()): ReadonlySet<string> {
+  if (Array.isArray(value)) shapeOf(value[0], `${at}[]`, found)
+  else if (isObject(value))
+    for (const [name, field] of Object.entries(value)) {
+      const place = at === '' ? name : `${at}.${name}`
+      found.add(place)
+      shapeOf(field, place, found)
+    }
+  return found
+}

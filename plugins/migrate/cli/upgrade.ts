@@ -1,0 +1,66 @@
+import {
+  clientArgs,
+  commandLine,
+  defineCommand,
+  exits,
+  Failure,
+  print,
+  printJson,
+  rehearseVersion,
+  renderTable,
+} from 'svc/cli'
+
+/**
+ * Plugins that act on what waits in a database: turns, jobs, messages, programs. Those that need one of them are not
+ * loaded either; the tables of all of them are migrated.
+ */
+const ACTING = [
+  'queue',
+  'chat',
+  'channels',
+  'webhooks',
+  'mcp',
+  'a2a',
+  'peers',
+  'pairing',
+  'cluster',
+  'browser',
+  'shell',
+]
+
+export default defineCommand({
+  description:
+    'Try this version of svc on a copy of the home: the copy is migrated and checked, a daemon answers read-only requests ' +
+    'from it without a port, without the network and without the plugins that act, and its answers are compared with ' +
+    'those of the daemon that runs. The home itself is only read.',
+  args: {
+    rehearse: { type: 'boolean', description: 'Try it on a copy; nothing else is done yet' },
+    ...clientArgs,
+  },
+  examples: [['svc upgrade --rehearse', 'before the daemon is started with a new version']],
+  async run(args) {
+    if (args.rehearse !== true)
+      throw new Failure(
+        exits.usage,
+        'an upgrade is a new version of the package and a restart: the start migrates the home, after a copy of it',
+        `try it first: ${commandLine('upgrade --rehearse')}`,
+      )
+    const found = await rehearseVersion(args, ACTING)
+    if (args.json) printJson(found)
+    else {
+      print(`Migrations of ${found.migrated.length} plugins: ${found.migrations} applied to the copy.`)
+      for (const problem of found.problems) print(`problem: ${problem}`)
+      if (found.differences.length > 0)
+        print(
+          renderTable(
+            ['REQUEST', 'DIFFERENCE'],
+            found.differences.map(({ path, what }) => [`GET ${path}`, what]),
+          ),
+        )
+      const beside = found.isCompared ? 'compared with the running daemon' : 'no daemon runs to compare them with'
+      print(`${found.requests} requests, ${beside}: ${found.differences.length} differ.`)
+      print(found.problems.length === 0 ? 'This version opens the home.' : 'Do not upgrade: the home is as it was.')
+    }
+    return found.problems.length === 0 ? exits.ok : exits.failed
+  },
+})

@@ -1,0 +1,74 @@
+import { createConsola } from 'consola'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../core/storage/open.ts'
+import { migrations } from '../../../plugins/memory/migrations.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { memoryOf, openStage } from './open-store.ts'
+
+const operator = { kind: 'operator' } as const
+
+describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
+  const open = async (): Promise<string> => {
+    if (engine === 'SQLite') return 'sqlite::memory:'
+    const database = await createTestDatabase()
+    onTestFinished(() => database[Symbol.asyncDispose]())
+    return database.url
+  }
+
+  it('notes of before are moved, and are found under their keys', async () => {
+    await using database = await openDatabase({ url: await open(), log: createConsola({ level: -999 }) })
+    const { sql: db } = database
+    await database.migrate('memory', migrations.slice(0, 1))
+    for (const key of ['a', 'b c'])
+      await db.run`INSERT INTO memory_note (agent_id, key, value, created_at, updated_at)
+        VALUES ('agent', ${key}, ${`value of ${key}`}, '2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z')`
+    await database.migrate('memory', migrations)
+    expect(await db.all`SELECT key, content, level, created_at, updated_at FROM memory_entry ORDER BY key`).toEqual(
+      ['a', 'b c'].map((key) => ({
+        key,
+        content: `value of ${key}`,
+        level: 'agent',
+        created_at: '2026-01-01T00:00:00.000Z',
+        updated_at: '2026-01-02T00:00:00.000Z',
+      })),
+    )
+    const ids = await db.all<{ id: string }>`SELECT id FROM memory_entry`
+    for (const { id } of ids) expect(id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
+    expect(await db.all`SELECT key FROM memory_note`).toEqual([])
+  })
+
+  it('memories are listed, counted, embedded, faded, merged, capped and cleared', async () => {
+    const stage = await openStage({ max_memories_per_agent: 3 }, { url: await open() })
+    const { memories, upkeep, store } = stage.opened
+    await memories.add([
+      memoryOf('a', 'Likes green tea', { tags: ['x_1'], category: 'preference' }),
+      memoryOf('a', 'likes green tea!', { confidence: 0.5 }),
+      memoryOf('a', 'of a session', { level: 'session', sessionId: 's' }),
+    ])
+    await stage.embed('a')
+    await stage.db.run`UPDATE memory_entry SET access_count = 3, accessed_at = ${Date.now() - 50 * 86_400_000}`
+    await upkeep.decay()
+    const { memories: listed, total } = await memories.list({ reader: operator, limit: 2, offset: 1, tags: [] })
+    expect([listed.length, total]).toEqual([2, 3])
+    expect((await memories.list({ reader: operator, limit: 9, offset: 0, tags: ['x_1'] })).total).toBe(1)
+    expect(await memories.figures(operator, 'a')).toMatchObject({ withoutVector: 0 })
+    expect((await memories.search({ text: 'green tea', limit: 5, reader: operator })).map(({ by }) => by)).toEqual([
+      ['words', 'vector'],
+      ['words', 'vector'],
+    ])
+    expect((await memories.similar(memoryOf('a', 'Likes green tea'), 1))[0]?.score).toBe(1)
+    expect(await upkeep.consolidate('a')).toBe(1)
+    await stage.db.run`UPDATE memory_entry SET created_at = '2020-01-01T00:00:00.000Z' WHERE level = 'session'`
+    expect(await upkeep.cleanup()).toBe(1)
+    await memories.add(['one', 'two', 'three'].map((text) => memoryOf('a', text)))
+    await stage.settled()
+    expect(await store.countUnkeyed('a')).toBe(3)
+    const [newest] = (await memories.list({ reader: operator, limit: 1, offset: 0 })).memories
+    await memories.update(newest?.id ?? '', 'changed', 'a person')
+    const [last] = await memories.add([memoryOf('a', 'replaced', { supersedes: newest?.id ?? '' })])
+    expect((await memories.history(last?.id ?? '', operator)).versions).toHaveLength(3)
+    await upkeep.sweep()
+    expect(await upkeep.clear('a', undefined, 'a person')).toBe(3)
+    expect((await memories.history(last?.id ?? '', operator)).deleted?.by).toBe('a person')
+  })
+})
