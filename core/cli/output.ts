@@ -45,5 +45,6 @@ export function renderDuration(secs: number): string {
     if (left >= size) words.push(`${Math.floor(left / size)} ${unit}`)
     left %= size
   }
-  return [...words.slice(0, 2), ...(words.length < 2 ? [`${left} s`] : [])].join(' ')
+  if (words.length === 0 || (words.length === 1 && left > 0)) words.push(`${left} s`)
+  return words.slice(0, 2).join(' ')
 }

@@ -98,7 +98,7 @@ export class Present {
     if (names.length === 0) return []
     const missing = names.filter((name) => !present.has(name))
     const description =
-      missing.length === 0 ? '' : `Not there: ${missing.join(', ')}. What offers them is not loaded or not configured.`
+      missing.length === 0 ? '' : 'There is no such name, or what offers it is not loaded or not configured.'
     const label = missing.length === 0 ? title : `${title}: ${missing.join(', ')}`
     return [
       { key: type, label, satisfied: missing.length === 0, optional, type, check_value: names.join(','), description },

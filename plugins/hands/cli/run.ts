@@ -14,7 +14,10 @@ export default defineCommand({
       return [found, await client.call('POST', `/api/schedules/${found.schedule_id}/run`, Answer)] as const
     })
     if (args.json) printJson(answer)
-    else print(`${nameOf(instance)} works; ${commandLine(`hand stats ${args.instance}`)} shows what it recorded`)
+    else
+      print(
+        `${nameOf(instance)} is woken; ${commandLine(`schedule history ${instance.schedule_id}`)} shows how the run ends`,
+      )
     return exits.ok
   },
 })

@@ -70,7 +70,7 @@ export function whenOf({ cron, schedule, tz }: Schedule): string {
   if (cron !== null) return tz === null || tz === 'UTC' ? cron : `${cron} (${tz})`
   if (!isObject(schedule)) return ''
   return schedule['kind'] === 'every'
-    ? `every ${renderDuration(Number(schedule['every_secs'])).replace(/ 0 s$/, '')}`
+    ? `every ${renderDuration(Number(schedule['every_secs']))}`
     : `at ${renderTime(String(schedule['at']))}`
 }
 /** Where the results go, as `svc schedule add` takes it. */

@@ -269,7 +269,7 @@ describe('approvals', () => {
     stage.fake.script(launch, { text: 'launched' })
     terminal.type('do it\r')
     await terminal.shows(
-      /digger-\d+ wants to .* and waits for your\s+answer \((?:10 min 0 s|9 min \d+ s) left[^]*\n\n {4}launch\n {4}label: one\n\n[^]* y {2}yes, once/,
+      /digger-\d+ wants to .* and waits for your\s+answer \((?:10 min|9 min \d+ s) left[^]*\n\n {4}launch\n {4}label: one\n\n[^]* y {2}yes, once/,
     )
     terminal.type('d\r')
     await terminal.shows(/risk +high[^]*"label": "one"/)

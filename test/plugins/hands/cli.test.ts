@@ -44,7 +44,7 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect((await svc('settings', 'tides', 'loud', 'true', '--instance', 'two')).stdout).toMatch(/loud +true/)
   expect((await svc('settings', 'tides/two', 'loud')).stdout).toMatch(/^KEY.*\nloud +true +Loud\n$/)
   expect(await svc('settings', 'tides/two', 'lout')).toMatchObject({ code: 2 })
-  expect((await svc('run', 'tides/two')).stdout).toMatch(/^tides\/two works; `svc hand stats tides\/two`/)
+  expect((await svc('run', 'tides/two')).stdout).toMatch(/^tides\/two is woken; `svc schedule history /)
   expect((await svc('pause', 'tides/two')).stdout).toBe('tides/two is paused\n')
   expect((await svc('resume', 'tides/two')).stdout).toBe('tides/two is resumed\n')
   expect((await svc('stop', 'tides/two')).stdout).toBe('tides/two is deactivated\n')
