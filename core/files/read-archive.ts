@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { ReadEntry } from 'tar'
 import type { Entry, ZipFile } from 'yauzl'
 import { Refusal } from '../errors/error.ts'
+import { checkDistinctNames } from './distinct-names.ts'
 
 export interface ArchiveLimits {
   readonly max_unpacked_bytes: number
@@ -16,8 +17,8 @@ export interface ArchivedFile {
 
 /**
  * The files of a .tgz, .tar or .zip, in memory, without the one folder that holds them all. Throws `invalid_request`
- * for anything but plain files and folders, and for a name that leads out of the folder, `payload_too_large` beyond a
- * limit. `claim` is told how many bytes are unpacked, and throws if they are too many.
+ * for anything but plain files and folders, for a name that leads out of the folder, and for names that differ by case
+ * only, `payload_too_large` beyond a limit. `claim` is told how many bytes are unpacked, and throws if they are too many.
  */
 export async function readArchive(
   archive: Uint8Array,
@@ -28,12 +29,10 @@ export async function readArchive(
     isZip(archive) ? await readZip(archive, limits, claim) : await readTarball(archive, limits, claim),
   )
   if (files.length === 0) throw new Refusal('invalid_request', 'The archive holds no files')
-  const names = new Set<string>()
-  for (const { name } of files) {
-    if (names.has(name))
-      throw new Refusal('invalid_request', `The archive has the file "${name}" twice, or as file and folder`)
-    names.add(name)
-  }
+  checkDistinctNames(
+    files.map(({ name }) => name),
+    'The archive',
+  )
   return files
 }
 

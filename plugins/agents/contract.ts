@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineService, notify, transform } from 'svc/sdk'
+import { defineError, defineService, notify, transform } from 'svc/sdk'
 import type { Statement, ToolDescription } from 'svc/sdk'
 
 /** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
@@ -189,7 +189,12 @@ export interface Agents {
    * What a manifest says, without making an agent of it, and a sentence for each thing in it without effect. Throws
    * what `spawn` throws of the text: `line` and `column` are in the details for malformed TOML, else `issues`.
    */
-  readManifest(manifestToml: string): { readonly manifest: Manifest; readonly warnings: readonly string[] }
+  readManifest(manifestToml: string): {
+    readonly manifest: Manifest
+    readonly warnings: readonly string[]
+    /** The paths of keys that mean nothing, which are among the warnings, and of what is most likely meant. */
+    readonly unknown: readonly { readonly path: string; readonly nearest: string | undefined }[]
+  }
   /** Throws `invalid_request` with line and column for malformed TOML, and `conflict` for a name in use. */
   spawn(manifestToml: string, options?: SpawnSource): Promise<Agent>
   /** `undefined` when the agent does not exist. */
@@ -264,6 +269,12 @@ export interface AskedTemplate {
   /** What there is. */
   readonly names: readonly string[]
 }
+/** The message names file, line and key; they are in the details too. */
+export const TemplateInvalid = defineError('template_invalid', {
+  status: 409,
+  format: 'coded',
+  meaning: 'the file of the template cannot be used',
+})
 /** An agent is spawned from a template: a listener that has it adds it, and throws when it cannot be used. */
 export const TemplateAsked = transform<AskedTemplate>('agents:template-asked')
 

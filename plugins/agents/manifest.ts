@@ -1,5 +1,6 @@
 import type { TomlTable } from 'smol-toml'
-import { hostPatternProblem, parseToml, renderToml, TomlError, NestingError } from 'svc/internal'
+import { hostPatternProblem, NestingError, parseToml, renderToml, suggest, TomlError, toUnknownKey } from 'svc/internal'
+import type { UnknownKey } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
@@ -10,6 +11,8 @@ export interface ParsedManifest {
   readonly document: ManifestDocument
   /** One sentence for each thing in the text that is kept but has no effect. */
   readonly warnings: readonly string[]
+  /** Keys that mean nothing, which are among the warnings. */
+  readonly unknown: readonly UnknownKey[]
 }
 /** New values by path, such as `{ 'model.provider': 'openai' }`. `undefined` removes the key. */
 export type ManifestEdits = Readonly<
@@ -23,10 +26,13 @@ export type ManifestEdits = Readonly<
 export function parseManifest(toml: string): ParsedManifest {
   const table = readTable(toml)
   const document = withProfile(parse(ManifestDocument, table, 'manifest'), table)
+  const unknown = unknownKeys(table)
+  const told = unknown.map(({ path, nearest }) => `unknown key "${path}" is kept and has no effect${suggest(nearest)}`)
   return {
     toml,
     document,
-    warnings: [...unknownKeys(table), ...idle(table), ...withoutEffect(document)],
+    unknown,
+    warnings: [...told, ...idle(table), ...withoutEffect(document)],
   }
 }
 
@@ -95,14 +101,15 @@ function readTable(toml: string): TomlTable {
   }
 }
 
-function unknownKeys(table: TomlTable): string[] {
+function unknownKeys(table: TomlTable): readonly UnknownKey[] {
   const found = [...knownKeys].flatMap(([section, keys]) => {
     const tables = section === '' ? [table] : [table[section]].flat().filter(isTable)
-    return tables
-      .flatMap((part) => Object.keys(part).filter((key) => !keys.has(key)))
-      .map((key) => `unknown key "${section === '' ? key : `${section}.${key}`}" is kept and has no effect`)
+    const path = section === '' ? '' : `${section}.`
+    return tables.flatMap((part) =>
+      Object.keys(part).flatMap((key) => (keys.has(key) ? [] : [toUnknownKey(key, keys, path)])),
+    )
   })
-  return [...new Set(found)].slice(0, 100)
+  return [...new Map(found.map((key) => [key.path, key])).values()].slice(0, 100)
 }
 
 /** What has the effect that such a key is meant to have. */

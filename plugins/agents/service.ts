@@ -211,8 +211,8 @@ export class AgentService implements Agents {
   }
   readManifest(manifestToml: string) {
     this.#checkSize(manifestToml)
-    const { document, warnings } = parseManifest(manifestToml)
-    return { manifest: document, warnings }
+    const { document, warnings, unknown } = parseManifest(manifestToml)
+    return { manifest: document, warnings, unknown }
   }
   /** Warnings beside those of the manifest itself. */
   unsigned(agent: LoadedAgent): readonly string[] {

@@ -1,6 +1,15 @@
 import * as v from 'valibot'
-import { hostPatternProblem, isOwnVariable, lineOfKey, NestingError, parseToml, TomlError } from 'svc/internal'
-import { isObject, Refusal } from 'svc/sdk'
+import {
+  hostPatternProblem,
+  isOwnVariable,
+  lineOfKey,
+  NestingError,
+  parseToml,
+  TomlError,
+  unknownKeys,
+} from 'svc/internal'
+import type { UnknownKey } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import { Agent, Capabilities, flag, Key, some, text, texts, Variable } from './fields.ts'
 import { readTeam, Roles } from './roles.ts'
 import type { Helper, Rights } from './roles.ts'
@@ -157,21 +166,8 @@ export class DefinitionProblem extends Error {
 }
 
 /** Keys that have no effect, such as one that is misspelt or of another system's format. */
-export function ignoredKeys(toml: string): readonly string[] {
-  return unread(Document, parseText(toml), '')
-}
-function unread(schema: unknown, value: unknown, path: string): readonly string[] {
-  if (!isObject(schema)) return []
-  const { entries, wrapped, item, type, value: each } = schema
-  if (isObject(entries))
-    return Object.entries(isObject(value) ? value : {}).flatMap(([key, each]) =>
-      key in entries ? unread(entries[key], each, `${path}${key}.`) : [`${path}${key}`],
-    )
-  if (wrapped !== undefined) return unread(wrapped, value, path)
-  if (type === 'record')
-    return Object.entries(isObject(value) ? value : {}).flatMap(([key, one]) => unread(each, one, `${path}${key}.`))
-  if (item === undefined || !Array.isArray(value)) return []
-  return [...new Set(value.flatMap((each) => unread(item, each, path)))]
+export function ignoredKeys(toml: string): readonly UnknownKey[] {
+  return unknownKeys(Document, parseText(toml))
 }
 
 /** Throws `DefinitionProblem` that names line and key of the first wrong value. */

@@ -64,6 +64,10 @@ export const HandDetail = v.looseObject({
   dashboard: v.array(v.object({ label: text, memory_key: text, format: text })),
   settings,
   ignored_keys: v.pipe(v.array(text), v.description('Keys of its file that have no effect.')),
+  nearest_keys: v.pipe(
+    v.record(text, text),
+    v.description('For those of them that look misspelt, the key that is most likely meant.'),
+  ),
 })
 export const Instance = v.object({
   instance_id: text,

@@ -55,6 +55,7 @@ export class HandViews {
   async detail(handId: string) {
     const { hand, requirements, isActive } = await this.#look(handId)
     const { agent, dashboard, mcp_servers, metadata, skills, version, capabilities } = hand.definition
+    const ignored = ignoredKeys(hand.toml)
     return {
       ...toRow(hand, requirements, isActive),
       requirements: requirements.map((one) => ({ ...one })),
@@ -77,7 +78,10 @@ export class HandViews {
       dashboard: dashboard.metrics.map((metric) => ({ ...metric })),
       settings: await this.settings(hand.definition),
       metadata: { ...metadata },
-      ignored_keys: [...ignoredKeys(hand.toml)],
+      ignored_keys: ignored.map(({ path }) => path),
+      nearest_keys: Object.fromEntries(
+        ignored.flatMap(({ path, nearest }) => (nearest === undefined ? [] : [[path, nearest]])),
+      ),
     }
   }
   async dependencies(handId: string) {

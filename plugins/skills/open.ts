@@ -28,6 +28,8 @@ export async function openSkills(
     ...where,
     changed(all, skills: readonly Skill[], bad: readonly BadSkill[]) {
       for (const { folder, problem } of bad) log.warn(`the skill in ${folder} is not used: ${problem.message}`)
+      for (const { folder, warnings } of skills)
+        for (const warning of warnings) log.warn(`the skill in ${folder}: ${warning}`)
       toolSet.update(all.enabled)
       const unknown = all.unknownDisabled
       for (const warning of unknown) if (!warned.includes(warning)) log.warn(warning)

@@ -45,6 +45,8 @@ export const SkillVariable = v.object({
 export const SkillDetail = v.object({
   ...SkillRow.entries,
   path: v.string(),
+  /** What has no effect in its files, with file, line and key. */
+  warnings: v.array(v.string()),
   compatibility: v.string(),
   permissions: v.array(v.string()),
   needs_tools: v.array(v.string()),

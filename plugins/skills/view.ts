@@ -34,6 +34,7 @@ export async function toDetail(catalog: SkillCatalog, skill: Skill, vault: Vault
   return {
     ...toRow(catalog, skill),
     path: skill.folder,
+    warnings: [...skill.warnings],
     compatibility: skill.compatibility,
     permissions: [...skill.permissions],
     needs_tools: [...skill.needsTools],

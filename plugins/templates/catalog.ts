@@ -2,6 +2,7 @@ import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, lineOfKey, messageOf, suggest } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
+import { TemplateInvalid } from '../agents/contract.ts'
 import type { Agents, Manifest } from '../agents/contract.ts'
 
 const ENDING = '.toml'
@@ -82,14 +83,14 @@ export class TemplateCatalog {
     return { templates, bad }
   }
 
-  /** Throws `template_not_found` with the nearest name, and `internal_error` that says what is wrong with the file. */
+  /** Throws `template_not_found` with the nearest name, and `template_invalid` that says what is wrong with the file. */
   async require(name: string): Promise<Template> {
     const { templates, bad } = await this.list()
     const found = templates.find((template) => template.name === name)
     if (found) return found
     const broken = bad.find((each) => each.name === name)
     if (broken)
-      throw new Refusal('internal_error', `The template "${name}" cannot be used: ${describeProblem(broken)}`, {
+      throw new Refusal(TemplateInvalid, `The template "${name}" cannot be used: ${describeProblem(broken)}`, {
         details: { path: broken.path, line: broken.line ?? null, key: broken.key ?? null },
       })
     const names = templates.map((template) => template.name)
@@ -121,7 +122,11 @@ export class TemplateCatalog {
         'the name of the file must begin with a letter or digit and hold letters, digits, "_", "-" and "."',
       )
     try {
-      return { toml, ...this.#deps.readManifest(toml) }
+      const { manifest, warnings, unknown } = this.#deps.readManifest(toml)
+      const [first] = unknown
+      if (first === undefined) return { toml, manifest, warnings }
+      const { path, nearest } = first
+      return { line: lineOfKey(toml, path), key: path, reason: `is unknown${suggest(nearest)}` }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return toProblem(error, toml)

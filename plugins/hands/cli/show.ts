@@ -35,6 +35,7 @@ const Detail = v.looseObject({
     }),
   ),
   ignored_keys: names,
+  nearest_keys: v.optional(v.record(v.string(), v.string()), {}),
   roles: v.optional(
     v.array(v.looseObject({ role: v.string(), coordinator: v.boolean(), description: v.string(), tools: names })),
     [],
@@ -69,6 +70,10 @@ export default defineCommand({
     }
     const line = (title: string, list: readonly string[]): string =>
       `${title.padEnd(10)}${list.length === 0 ? 'none' : list.join(', ')}`
+    const hint = (key: string): string => {
+      const nearest = found.nearest_keys[key]
+      return nearest === undefined ? key : `${key} (did you mean "${nearest}"?)`
+    }
     const settings = found.settings.map(({ key, label, description, required, setting_type: type, options }) => {
       const choices = type === 'select' ? ` (${options.map(({ value }) => value).join(' | ')})` : ''
       return `  ${key}: ${label}${choices}${required ? ' (needed)' : ''}${description === '' ? '' : `. ${description}`}`
@@ -78,7 +83,7 @@ export default defineCommand({
         [
           `${found.name} (${found.id}): ${found.description}`,
           ...(found.metadata.activation_warning === undefined ? [] : [`Note: ${found.metadata.activation_warning}`]),
-          ...(found.ignored_keys.length === 0 ? [] : [`Without effect: ${found.ignored_keys.join(', ')}`]),
+          ...(found.ignored_keys.length === 0 ? [] : [`Without effect: ${found.ignored_keys.map(hint).join(', ')}`]),
           '',
           line('works', [whenOf(found.wakes)]),
           ...found.roles.map(({ role, coordinator, description, tools }) =>

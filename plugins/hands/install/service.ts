@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import type { SharedFolders } from 'svc/internal'
+import type { SharedFolders, UnknownKey } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../../audit/contract.ts'
@@ -14,6 +14,9 @@ import type { Definition } from '../definition.ts'
 import type { HandColumns, InstalledStore } from './store.ts'
 import type { InstallHand } from '../schema.ts'
 import { wakeupOf } from '../settings.ts'
+
+const hinted = ({ path, nearest }: UnknownKey): string =>
+  nearest === undefined ? path : `${path} (did you mean "${nearest}"?)`
 
 export interface InstallerDeps {
   readonly catalog: HandCatalog
@@ -54,7 +57,7 @@ export class HandInstaller {
     const warnings = await this.#scan(definition, files)
     const ignored = ignoredKeys(toml)
     if (ignored.length > 0)
-      warnings.push({ severity: 'warning', message: `keys without effect: ${ignored.join(', ')}` })
+      warnings.push({ severity: 'warning', message: `keys without effect: ${ignored.map(hinted).join(', ')}` })
     if (body.slug === undefined && (await catalog.bundled(id)) !== undefined)
       warnings.push({ severity: 'warning', message: `it replaces the hand "${id}" that comes with svc` })
     const path = join(folder, id)

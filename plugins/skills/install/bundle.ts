@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { checkFileName, hashOfFiles, readArchive } from 'svc/internal'
+import { checkDistinctNames, checkFileName, hashOfFiles, readArchive } from 'svc/internal'
 import type { ArchivedFile } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
@@ -119,13 +119,19 @@ async function fromFolder(folder: string, settings: Settings): Promise<Bundle> {
     }
   }
   await read(folder)
-  const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1)).map(checked)
+  const sorted = checkFiles(files.toSorted((one, other) => (one.name < other.name ? -1 : 1)))
   return { files: sorted, source: folder, sha256: hashOfFiles(sorted), archive: undefined }
 }
 
-/** Without hidden ones. Throws `invalid_request` for a name that leads out of the folder. */
-export const checkFiles = (files: readonly ArchivedFile[]): readonly ArchivedFile[] =>
-  files.filter(isShown).map(checked)
+/** Without hidden ones. Throws `invalid_request` for a name that leads out of the folder, and for two that differ by case. */
+export function checkFiles(files: readonly ArchivedFile[]): readonly ArchivedFile[] {
+  const shown = files.filter(isShown).map(checked)
+  checkDistinctNames(
+    shown.map(({ name }) => name),
+    'The skill',
+  )
+  return shown
+}
 const isShown = ({ name }: ArchivedFile): boolean => !/(?:^|\/)\./.test(name)
 function checked(file: ArchivedFile): ArchivedFile {
   checkFileName(file.name)

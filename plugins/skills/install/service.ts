@@ -61,6 +61,7 @@ export class Installer {
     const manifest = await readFiles(bundle.files)
     const { conversion } = bundle
     const warnings = [...(await scan(manifest, bundle.files, screening())), ...(conversion?.warnings ?? [])]
+    for (const message of manifest.warnings) warnings.push({ severity: 'warning', message })
     if ((await catalog()).isBundled(manifest.name))
       warnings.push({ severity: 'warning', message: `it replaces the skill "${manifest.name}" that comes with svc` })
     const critical = warnings.find(({ severity }) => severity === 'critical')

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import { suggest, unknownKeys } from 'svc/internal'
 import { isObject } from 'svc/sdk'
-import { check } from './check.ts'
+import { check, problemAt } from './check.ts'
 import type { Source } from './check.ts'
 import { SKILL_NAME, SkillProblem } from './skill.ts'
 import { withoutUnseen } from './unseen.ts'
@@ -9,6 +10,8 @@ export const TEXT_FILE = 'SKILL.md'
 const MAX_DEPTH = 20
 /** Characters of a description. */
 const MAX_DESCRIPTION = 1024
+/** Keys of no effect that are told. */
+const MAX_WARNINGS = 20
 
 const text = (max: number) => v.pipe(v.string('must be a text'), v.maxLength(max, `at most ${max} characters`))
 const List = v.union([
@@ -77,12 +80,15 @@ export interface SkillText {
   /** Where the text for the model begins. */
   readonly bodyFrom: number
   readonly hasBody: boolean
+  /** One for each key that has no effect: the format allows others, and one may be misspelt. */
+  readonly warnings: readonly string[]
 }
 
 /** Reads a `SKILL.md`. Throws `SkillProblem`. Every value is a text: `1.0` stays `1.0`. */
 export async function readFrontMatter(content: string): Promise<SkillText> {
   const { source, bodyFrom } = split(content)
-  const matter = check(FrontMatter, await parseYaml(source), source)
+  const table = await parseYaml(source)
+  const matter = check(FrontMatter, table, source)
   const { metadata, 'allowed-tools': allowedTools } = matter
   const ofMetadata = (key: string): string | undefined => {
     const value = metadata[key]
@@ -100,6 +106,9 @@ export async function readFrontMatter(content: string): Promise<SkillText> {
     allowedTools,
     bodyFrom,
     hasBody: content.slice(bodyFrom).trim() !== '',
+    warnings: unknownKeys(FrontMatter, table)
+      .slice(0, MAX_WARNINGS)
+      .map(({ path, nearest }) => problemAt(source, path, `is unknown and has no effect${suggest(nearest)}`).message),
   }
 }
 

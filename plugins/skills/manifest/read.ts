@@ -62,6 +62,7 @@ function combine(matter: SkillText | undefined, table: SkillToml | undefined): S
     compatibility: ofMatter.compatibility || ofTable.compatibility,
     tags: hasTags ? ofMatter.tags : ofTable.tags,
     needsTools: [...new Set([...ofMatter.allowedTools, ...ofTable.needsTools])],
+    warnings: ofMatter.warnings,
     text: ofMatter.hasBody ? { file: TEXT_FILE, from: ofMatter.bodyFrom } : inline === '' ? undefined : { inline },
   }
 }
@@ -74,6 +75,7 @@ const NO_TEXT: Omit<SkillText, 'name' | 'description'> = {
   allowedTools: [],
   bodyFrom: 0,
   hasBody: false,
+  warnings: [],
 }
 const NO_TABLE: SkillToml = {
   name: '',

@@ -44,6 +44,8 @@ export interface SkillManifest {
   readonly permissions: readonly string[]
   /** Tools of the daemon that its text speaks of. */
   readonly needsTools: readonly string[]
+  /** Of its files: what has no effect, with its place. */
+  readonly warnings: readonly string[]
   /** The file that holds its text for the model, and from which offset on; `undefined` when it has none. */
   readonly text: { readonly file: string; readonly from: number } | { readonly inline: string } | undefined
 }

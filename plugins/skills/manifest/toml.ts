@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isOwnVariable, NestingError, parseToml, TomlError } from 'svc/internal'
+import { isOwnVariable, NestingError, parseToml, suggest, TomlError, unknownKeys } from 'svc/internal'
 import { check, problemAt } from './check.ts'
 import type { Source } from './check.ts'
 import { Description, Name } from './front-matter.ts'
@@ -80,6 +80,8 @@ const Manifest = v.object({
     {},
   ),
   prompt_context: v.optional(v.string('must be a text'), ''),
+  /** Where a hub had it from: written there, and not read. */
+  source: v.optional(v.record(v.string(), v.unknown())),
   config: v.optional(
     v.record(
       Variable,
@@ -115,7 +117,9 @@ export interface SkillToml {
 /** Reads a `skill.toml`. Throws `SkillProblem`. */
 export function readSkillToml(content: string): SkillToml {
   const source: Source = { file: MANIFEST_FILE, text: content, firstLine: 1 }
-  const { skill, runtime, tools, requirements, prompt_context, config } = check(Manifest, parse(source), source)
+  const table = parse(source)
+  refuseUnknown(source, table)
+  const { skill, runtime, tools, requirements, prompt_context, config } = check(Manifest, table, source)
   const provided = tools.provided ?? []
   checkRuntime(source, runtime, provided.length > 0)
   const twice = provided.find(({ name }, at) => provided.findIndex((other) => other.name === name) !== at)
@@ -158,6 +162,12 @@ export function readSkillToml(content: string): SkillToml {
     needsTools: requirements.tools ?? [],
     promptContext: prompt_context,
   }
+}
+
+/** A misspelt key would be a right or a setting that the skill does not get. */
+function refuseUnknown(source: Source, table: unknown): void {
+  const [unknown] = unknownKeys(Manifest, table)
+  if (unknown) throw problemAt(source, unknown.path, `is unknown${suggest(unknown.nearest)}`)
 }
 
 type RuntimeTable = v.InferOutput<typeof Manifest>['runtime']

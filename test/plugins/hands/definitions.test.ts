@@ -233,11 +233,13 @@ describe('installing', () => {
   it('names keys that have no effect, of this one and of none that comes with svc', async () => {
     const toml = definition('spelt', '[routing]\naliases = ["tide"]\n')
       .replace('description =', 'alowed = []\ndescription =')
-      .replace('key = "loud"', 'key = "loud"\ncolour = "red"')
+      .replace('key = "loud"', 'key = "loud"\nlable = "red"')
     const { warnings } = (await install({ toml_content: toml })).body
-    const keys = ['alowed', 'settings.colour', 'routing']
-    expect(warnings).toEqual([{ severity: 'warning', message: `keys without effect: ${keys.join(', ')}` }])
-    expect((await get('/api/hands/spelt')).ignored_keys).toEqual(keys)
+    const keys = ['alowed', 'settings.lable', 'routing']
+    const told = 'alowed, settings.lable (did you mean "settings.label"?), routing'
+    expect(warnings).toEqual([{ severity: 'warning', message: `keys without effect: ${told}` }])
+    const shown = await get('/api/hands/spelt')
+    expect([shown.ignored_keys, shown.nearest_keys]).toEqual([keys, { 'settings.lable': 'settings.label' }])
     await test.request('DELETE', '/api/hands/spelt')
     for (const id of IDS) expect([id, (await get(`/api/hands/${id}`)).ignored_keys]).toEqual([id, []])
   })

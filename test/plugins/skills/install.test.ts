@@ -260,6 +260,25 @@ describe('nothing is installed', () => {
       400,
       'SymbolicLink',
     ],
+    ...['SKILL.md', 'Docs/b.md'].map((other): [string, () => Promise<string>, number, string] => [
+      `an archive whose names differ by case only: ${other}`,
+      async () =>
+        archive(
+          'cased.zip',
+          await zip((file) => {
+            for (const name of ['SKILL.md', 'docs/a.md', other === 'SKILL.md' ? 'skill.MD' : other])
+              file.addBuffer(Buffer.from(name.endsWith('.md') ? skillText('cased') : 'x'), `cased/${name}`)
+          }),
+        ),
+      400,
+      'which differ by case only',
+    ]),
+    [
+      'a folder whose names differ by case only',
+      () => folder('cased', { 'SKILL.md': skillText('cased'), 'Notes.md': 'a', 'notes.md': 'b' }),
+      400,
+      '"Notes.md" and "notes.md", which differ by case only',
+    ],
     [
       'a folder with a link',
       async () => {

@@ -74,6 +74,16 @@ required = true
     })
   })
 
+  it('may have keys of other systems in the front matter, which are told, and the table of a hub', async () => {
+    const text = '---\nname: x\ndescription: d\nlicence: MIT\nmodel: large\n---\nDo it.\n'
+    const source = '[skill]\nname = "x"\n[source]\ntype = "claw_hub"\nslug = "x"\n'
+    expect((await toManifest('x', text, source)).warnings).toEqual([
+      'SKILL.md:4: licence: is unknown and has no effect; did you mean "license"?',
+      'SKILL.md:5: model: is unknown and has no effect',
+    ])
+    expect((await toManifest('x', skillText('x'), source)).warnings).toEqual([])
+  })
+
   const toml = (rest: string, head = 'name = "x"\ndescription = "d"'): string => `[skill]\n${head}\n${rest}`
   it.each([
     [
@@ -120,6 +130,25 @@ required = true
       'SKILL.md:4: ',
     ],
     ['broken TOML', undefined, '[skill]\nname = \n', 'skill.toml:2: '],
+    [
+      'a misspelt key',
+      undefined,
+      '[skill]\nname = "x"\ndescription = "d"\nlicence = "MIT"\n',
+      'skill.toml:4: skill.licence: is unknown; did you mean "skill.license"?',
+    ],
+    [
+      'a misspelt table',
+      undefined,
+      '[skill]\nname = "x"\ndescription = "d"\n[requirement]\ntools = []\n',
+      'skill.toml:4: requirement: is unknown; did you mean "requirements"?',
+    ],
+    [
+      'a misspelt key of a tool',
+      undefined,
+      '[skill]\nname = "x"\ndescription = "d"\n[runtime]\ntype = "python"\nentry = "a.py"\n' +
+        '[[tools.provided]]\nname = "a"\ndescription = "b"\ninput_shema = { x = 1 }\n',
+      'skill.toml:10: tools.provided.input_shema: is unknown; did you mean "tools.provided.input_schema"?',
+    ],
     [
       'an unknown runtime',
       undefined,

@@ -83,15 +83,20 @@ describe('templates of the home', () => {
   it.each([
     ['malformed TOML', 'name = "x"\n[model\n', { line: 2, key: null }],
     ['a wrong type', 'name = "x"\n\n[model]\ntemperature = "warm"\n', { line: 4, key: 'model.temperature' }],
+    ['a misspelt key', 'name = "x"\n\n[model]\ntemprature = 1\n', { line: 4, key: 'model.temprature' }],
+    ['an unknown key', 'name = "x"\nzzzzzz = 1\n', { line: 2, key: 'zzzzzz' }],
   ])('with %s are named with file, line and key, and stop no others', async (_what, toml, place) => {
     const path = await write('broken', toml)
     const { body } = await host.json('GET', '/api/templates')
     expect(body.total).toBe(32)
     expect(body.problems).toEqual([{ name: 'broken', path, ...place, error: expect.any(String) }])
     const read = await host.json('GET', '/api/templates/broken')
-    expect(read.status).toBe(500)
-    expect(read.body.error.message).toContain(`${path}:${place.line}`)
-    expect((await host.json('POST', '/api/agents', { template: 'broken' })).status).toBe(500)
+    const refused = {
+      status: 409,
+      body: { error: { code: 'template_invalid', message: expect.stringContaining(`${path}:${place.line}`) } },
+    }
+    expect(read).toMatchObject(refused)
+    expect(await host.json('POST', '/api/agents', { template: 'broken' })).toMatchObject(refused)
     expect((await svc('template', 'list')).stderr).toContain(`${path}:${place.line}`)
   })
 
@@ -103,7 +108,7 @@ describe('templates of the home', () => {
     for (const name of ['linked', 'second-name']) {
       const read = await host.json('GET', `/api/templates/${name}`)
       expect([read.status, read.body.error.message]).toEqual([
-        500,
+        409,
         expect.stringContaining('is a link, or no plain file'),
       ])
     }
