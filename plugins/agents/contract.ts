@@ -270,7 +270,7 @@ export interface AskedTemplate {
   readonly names: readonly string[]
 }
 /** The message names file, line and key; they are in the details too. */
-export const TemplateInvalid = defineError('template_invalid', {
+export const TemplateFailed = defineError('template_failed', {
   status: 409,
   format: 'coded',
   meaning: 'the file of the template cannot be used',

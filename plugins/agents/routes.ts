@@ -3,7 +3,7 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
 import { AgentChange, changeAgent, shownAgent } from './change.ts'
-import { AgentParams, AgentSummary, TemplateInvalid } from './contract.ts'
+import { AgentParams, AgentSummary, TemplateFailed } from './contract.ts'
 import type { LoadedAgent } from './registry.ts'
 import {
   AgentDetail,
@@ -68,7 +68,7 @@ function spawnRoute(agents: AgentService): AnyRoute {
     body: NewAgent,
     returns: SpawnedAgent,
     status: 201,
-    errors: ['payload_too_large', 'template_not_found', TemplateInvalid, 'conflict', 'forbidden'],
+    errors: ['payload_too_large', 'template_not_found', TemplateFailed, 'conflict', 'forbidden'],
     idempotent: true,
     example: { body: { manifest_toml: 'name = "scribe"\n\n[capabilities]\ntools = ["kv_get", "kv_set"]\n' } },
     async recall(id) {

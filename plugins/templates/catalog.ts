@@ -2,7 +2,7 @@ import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, lineOfKey, messageOf, suggest } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
-import { TemplateInvalid } from '../agents/contract.ts'
+import { TemplateFailed } from '../agents/contract.ts'
 import type { Agents, Manifest } from '../agents/contract.ts'
 
 const ENDING = '.toml'
@@ -83,14 +83,14 @@ export class TemplateCatalog {
     return { templates, bad }
   }
 
-  /** Throws `template_not_found` with the nearest name, and `template_invalid` that says what is wrong with the file. */
+  /** Throws `template_not_found` with the nearest name, and `template_failed` that says what is wrong with the file. */
   async require(name: string): Promise<Template> {
     const { templates, bad } = await this.list()
     const found = templates.find((template) => template.name === name)
     if (found) return found
     const broken = bad.find((each) => each.name === name)
     if (broken)
-      throw new Refusal(TemplateInvalid, `The template "${name}" cannot be used: ${describeProblem(broken)}`, {
+      throw new Refusal(TemplateFailed, `The template "${name}" cannot be used: ${describeProblem(broken)}`, {
         details: { path: broken.path, line: broken.line ?? null, key: broken.key ?? null },
       })
     const names = templates.map((template) => template.name)

@@ -1,6 +1,6 @@
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { TemplateInvalid } from '../agents/contract.ts'
+import { TemplateFailed } from '../agents/contract.ts'
 import type { TemplateCatalog } from './catalog.ts'
 import { TemplateDetail, TemplateList, TemplateParams } from './schema.ts'
 
@@ -30,13 +30,13 @@ export function templateRoutes(catalog: () => Promise<TemplateCatalog>): readonl
       method: 'GET',
       path: '/api/templates/:name',
       summary: 'A template with its manifest and its guide',
-      description: '`template_invalid` names file, line and key of what is wrong with one that cannot be used.',
+      description: '`template_failed` names file, line and key of what is wrong with one that cannot be used.',
       auth: 'bearer',
       effect: 'read',
       cost: 2,
       params: TemplateParams,
       returns: TemplateDetail,
-      errors: ['template_not_found', TemplateInvalid],
+      errors: ['template_not_found', TemplateFailed],
       async handle({ params: { name } }) {
         const [templates, { toDetail }] = await Promise.all([catalog(), import('./view.ts')])
         return toDetail(await templates.require(name))

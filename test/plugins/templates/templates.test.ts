@@ -93,7 +93,7 @@ describe('templates of the home', () => {
     const read = await host.json('GET', '/api/templates/broken')
     const refused = {
       status: 409,
-      body: { error: { code: 'template_invalid', message: expect.stringContaining(`${path}:${place.line}`) } },
+      body: { error: { code: 'template_failed', message: expect.stringContaining(`${path}:${place.line}`) } },
     }
     expect(read).toMatchObject(refused)
     expect(await host.json('POST', '/api/agents', { template: 'broken' })).toMatchObject(refused)
