@@ -43,8 +43,15 @@ it('the same call, made again, is not paid for again', async () => {
   await fake.request(before)
   stop.abort(new Error('the process ends'))
   await expect(cut).rejects.toThrow('the process ends')
+  expect(await fake.requests[before]?.closed).toBe(false)
   expect((await test.callTool('image_generate', { prompt: 'A dot' }, third)).text).toContain('may have been paid for')
   expect(fake.requests.length - before).toBe(1)
+  // Something was made, and it was not what was asked for.
+  const fourth = { ...same, callId: 'c-4' }
+  fake.script({ images: [] })
+  expect((await test.callTool('image_generate', { prompt: 'A dot' }, fourth)).failed).toBe(true)
+  expect((await test.callTool('image_generate', { prompt: 'A dot' }, fourth)).text).toContain('may have been paid for')
+  expect(fake.requests.length - before).toBe(2)
 })
 
 it('each limit of the configuration is kept, and says which it is', async () => {
