@@ -66,12 +66,15 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Throws `NestingError`. */
+/**
+ * The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Takes a moment for each value
+ * in each level, also where one is referred to many times. Throws `NestingError`.
+ */
 export function checkDepth(value: unknown, maxDepth: number = state.maxDepth): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    const objects = level.filter((each) => typeof each === 'object' && each !== null)
-    if (objects.length > 0 && depth >= maxDepth) throw new NestingError(maxDepth)
-    level = objects.flatMap((each) => Object.values(each as object))
+    const objects = new Set(level.filter((each) => typeof each === 'object' && each !== null))
+    if (objects.size > 0 && depth >= maxDepth) throw new NestingError(maxDepth)
+    level = [...objects].flatMap((each) => Object.values(each as object))
   }
 }

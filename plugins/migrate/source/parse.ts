@@ -10,7 +10,8 @@ async function parseText(format: string, text: string): Promise<unknown> {
   if (format === 'json5') return (await import('json5')).default.parse(text)
   if (format !== 'yaml' && format !== 'yml') return readJson(text)
   const { CORE_SCHEMA, load } = await import('js-yaml')
-  return load(text, { schema: CORE_SCHEMA })
+  // Aliases make small files large: each refers to what holds others.
+  return load(text, { schema: CORE_SCHEMA, maxAliases: 0 })
 }
 
 /**
@@ -34,7 +35,6 @@ export async function readValue(
   if (text === undefined) return undefined
   try {
     const value = await parseText(format, text)
-    // A YAML alias may refer to what it stands in.
     checkDepth(value)
     return value
   } catch (error) {

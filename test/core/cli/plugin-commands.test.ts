@@ -313,6 +313,8 @@ it('the command line of the core names no feature', async () => {
     /\? '\[plugins\.cluster\]'/,
     /Object\.hasOwn\(config\.plugins, 'cluster'\)/,
     /\bby hand\b/,
+    // A database without a file.
+    /':memory:'/,
     // That of the person at the terminal.
     /process\/browser\.ts/,
     // An item of a Markdown list with a box.

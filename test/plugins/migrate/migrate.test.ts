@@ -152,7 +152,7 @@ describe('a home of OpenClaw', () => {
     expect((await call('GET', `/api/agents/${helper.id}`)).body.model.provider).toBe('anthropic')
     expect(reasonsOf(body)).toMatchObject({
       'agent agents/broken/agent.yaml': expect.stringContaining('it cannot be read'),
-      'agent agents/loop/agent.yaml': expect.stringContaining('nested deeper'),
+      'agent agents/loop/agent.yaml': expect.stringContaining('aliases'),
     })
   })
 })
