@@ -2,24 +2,69 @@ import * as v from 'valibot'
 import { sandboxedDocument } from 'svc/internal'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { CanvasRow, CanvasStore } from './store.ts'
+import type { CanvasRow, CanvasStore, CanvasSummary } from './store.ts'
 
 const Id = v.pipe(v.string(), v.uuid('Invalid canvas ID'), v.toLowerCase())
-const Canvas = v.object({
+const summary = {
   canvas_id: v.string(),
   agent_id: v.string(),
   session_id: v.string(),
   turn_id: v.string(),
   title: v.string(),
+  created_at: v.string(),
+}
+const Canvas = v.object({
+  ...summary,
   html: v.string(),
   text: v.string(),
   /** Where a page may show it in a frame, for ten minutes. */
   frame_url: v.string(),
-  created_at: v.string(),
+})
+const DEFAULT_LIMIT = 100
+const MAX_LIMIT = 1_000
+const whole = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
+const ListQuery = v.object({
+  agent_id: v.optional(v.pipe(v.string(), v.uuid('Invalid agent ID'), v.toLowerCase())),
+  session_id: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(100))),
+  limit: v.optional(whole),
+  offset: v.optional(whole),
 })
 
 export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
   const notFound = (id: string): Refusal => new Refusal('not_found', `No canvas ${id}`)
+  const list = defineRoute({
+    method: 'GET',
+    path: '/api/canvas',
+    summary: 'Canvases that agents showed, the newest first',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    query: ListQuery,
+    returns: v.object({ items: v.array(v.object(summary)), total: v.number(), offset: v.number(), limit: v.number() }),
+    async handle({ query }) {
+      const limit = Math.min(Number(query.limit ?? DEFAULT_LIMIT), MAX_LIMIT)
+      const offset = Number(query.offset ?? 0)
+      const filter = { agentId: query.agent_id, sessionId: query.session_id }
+      const [rows, total] = await Promise.all([store.list(filter, limit, offset), store.count(filter)])
+      return { items: rows.map(summaryOf), total, offset, limit }
+    },
+  })
+  const remove = defineRoute({
+    method: 'DELETE',
+    path: '/api/canvas/:id',
+    summary: 'Delete a canvas',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: v.object({ id: Id }),
+    returns: v.object({ status: v.literal('deleted'), canvas_id: v.string() }),
+    errors: ['not_found'],
+    async handle({ params: { id } }) {
+      if (!(await store.find(id))) throw notFound(id)
+      await store.remove(id)
+      return { status: 'deleted' as const, canvas_id: id }
+    },
+  })
   const read = defineRoute({
     method: 'GET',
     path: '/api/canvas/:id',
@@ -54,21 +99,24 @@ export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
       return sandboxedDocument(frameDocument(row))
     },
   })
-  return [read, frame]
+  return [list, read, remove, frame]
 }
 
 async function view(row: CanvasRow): Promise<v.InferOutput<typeof Canvas>> {
   const { frameUrl } = await import('./present.ts')
   const { canvasText } = await import('./sanitize.ts')
   return {
-    canvas_id: row.id,
-    agent_id: row.agent_id,
-    session_id: row.session_id,
-    turn_id: row.turn_id,
-    title: row.title,
+    ...summaryOf(row),
     html: row.html,
     text: canvasText(row.html),
     frame_url: frameUrl(row, Date.now()),
-    created_at: row.created_at,
   }
 }
+const summaryOf = ({ id, ...row }: CanvasSummary) => ({
+  canvas_id: id,
+  agent_id: row.agent_id,
+  session_id: row.session_id,
+  turn_id: row.turn_id,
+  title: row.title,
+  created_at: row.created_at,
+})

@@ -13,15 +13,43 @@ export interface CanvasRow {
   readonly created_at: string
 }
 
+/** What a list says of a canvas. */
+export type CanvasSummary = Omit<CanvasRow, 'html' | 'frame_key'>
+/** `undefined` is every one. */
+export interface CanvasFilter {
+  readonly agentId: string | undefined
+  readonly sessionId: string | undefined
+}
+
 export class CanvasStore {
-  readonly #db: Pick<PluginDatabase, 'sql' | 'one' | 'batch'>
-  constructor(db: Pick<PluginDatabase, 'sql' | 'one' | 'batch'>) {
+  readonly #db: Pick<PluginDatabase, 'sql' | 'one' | 'all' | 'batch'>
+  constructor(db: Pick<PluginDatabase, 'sql' | 'one' | 'all' | 'batch'>) {
     this.#db = db
   }
 
   async find(id: string): Promise<CanvasRow | undefined> {
     return this.#db.one<CanvasRow>`SELECT id, agent_id, session_id, turn_id, title, html, frame_key, created_at
       FROM canvas_shown WHERE id = ${id}`
+  }
+  /** The newest first. */
+  async list({ agentId, sessionId }: CanvasFilter, limit: number, offset: number): Promise<readonly CanvasSummary[]> {
+    const agent = agentId ?? null
+    const session = sessionId ?? null
+    return this.#db.all<CanvasSummary>`SELECT id, agent_id, session_id, turn_id, title, created_at FROM canvas_shown
+      WHERE (CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent})
+        AND (CAST(${session} AS TEXT) IS NULL OR session_id = ${session})
+      ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+  }
+  async count({ agentId, sessionId }: CanvasFilter): Promise<number> {
+    const agent = agentId ?? null
+    const session = sessionId ?? null
+    const row = await this.#db.one<{ readonly count: number }>`SELECT COUNT(*) AS count FROM canvas_shown
+      WHERE (CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent})
+        AND (CAST(${session} AS TEXT) IS NULL OR session_id = ${session})`
+    return row?.count ?? 0
+  }
+  async remove(id: string): Promise<void> {
+    await this.#db.batch([this.#db.sql`DELETE FROM canvas_shown WHERE id = ${id}`])
   }
   /** Keeps the newest ones of a session. The same canvas is added once, however often a call is made again. */
   async add(row: CanvasRow, keep: number): Promise<void> {
