@@ -31,8 +31,12 @@ const ListQuery = v.object({
 })
 
 export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
-  const notFound = (id: string): Refusal => new Refusal('not_found', `No canvas ${id}`)
-  const list = defineRoute({
+  return [listCanvases(store), readCanvas(store), removeCanvas(store), showFrame(store)]
+}
+const notFound = (id: string): Refusal => new Refusal('not_found', `No canvas ${id}`)
+
+function listCanvases(store: CanvasStore): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/canvas',
     summary: 'Canvases that agents showed, the newest first',
@@ -49,23 +53,10 @@ export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
       return { items: rows.map(summaryOf), total, offset, limit }
     },
   })
-  const remove = defineRoute({
-    method: 'DELETE',
-    path: '/api/canvas/:id',
-    summary: 'Delete a canvas',
-    auth: 'bearer',
-    effect: 'lasting',
-    cost: 5,
-    params: v.object({ id: Id }),
-    returns: v.object({ status: v.literal('deleted'), canvas_id: v.string() }),
-    errors: ['not_found'],
-    async handle({ params: { id } }) {
-      if (!(await store.find(id))) throw notFound(id)
-      await store.remove(id)
-      return { status: 'deleted' as const, canvas_id: id }
-    },
-  })
-  const read = defineRoute({
+}
+
+function readCanvas(store: CanvasStore): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/canvas/:id',
     summary: 'Read a canvas that an agent showed',
@@ -81,7 +72,29 @@ export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
       return view(row)
     },
   })
-  const frame = defineRoute({
+}
+
+function removeCanvas(store: CanvasStore): AnyRoute {
+  return defineRoute({
+    method: 'DELETE',
+    path: '/api/canvas/:id',
+    summary: 'Delete a canvas',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: v.object({ id: Id }),
+    returns: v.object({ status: v.literal('deleted'), canvas_id: v.string() }),
+    errors: ['not_found'],
+    async handle({ params: { id } }) {
+      if (!(await store.find(id))) throw notFound(id)
+      await store.remove(id)
+      return { status: 'deleted' as const, canvas_id: id }
+    },
+  })
+}
+
+function showFrame(store: CanvasStore): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/canvas/:id/:pass',
     summary: 'A canvas as a document that runs and loads nothing, for a frame of the chat page',
@@ -99,7 +112,6 @@ export function canvasRoutes(store: CanvasStore): readonly AnyRoute[] {
       return sandboxedDocument(frameDocument(row))
     },
   })
-  return [list, read, remove, frame]
 }
 
 async function view(row: CanvasRow): Promise<v.InferOutput<typeof Canvas>> {
