@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Effect } from '../auth/authority.ts'
 import type { OnDefect } from '../errors/defect.ts'
 import { Refusal } from '../errors/error.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
@@ -51,6 +52,7 @@ class Description implements ToolDescription {
   readonly outputSchema: object | undefined
   readonly source: string | undefined
   readonly risk: Tool['risk']
+  readonly effect: Effect
   readonly polls: boolean
   readonly labels: readonly string[]
   readonly refuses: readonly string[]
@@ -66,6 +68,7 @@ class Description implements ToolDescription {
     this.outputSchema = tool.outputSchema
     this.source = source
     this.risk = tool.risk
+    this.effect = tool.effect ?? 'conversation'
     this.polls = tool.polls ?? false
     this.labels = tool.labels ?? []
     this.refuses = tool.refuses ?? []

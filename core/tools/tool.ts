@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import type { Effect } from '../auth/authority.ts'
 import { stableId } from '../schema/stable-id.ts'
 
 /** A part of an answer, in the shapes of MCP. `data` and `blob` are base64. */
@@ -130,6 +131,11 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   readonly outputSchema?: object
   /** What a call can change: nothing, data of the daemon, or something outside. */
   readonly risk: 'read' | 'write' | 'execute'
+  /**
+   * What a call leaves behind, as routes declare it: whoever approves a call must be able to cause that effect without
+   * an agent. Default: `conversation`, which every credential may cause.
+   */
+  readonly effect?: Effect
   /** The tool is meant for polling, so the loop guard allows more calls. */
   readonly polls?: boolean
   /** Seconds until a call is aborted; the default of the registry when absent. */
@@ -174,6 +180,8 @@ export interface ToolDescription {
   readonly source?: string | undefined
   /** What can go wrong, as the tool declares it. */
   readonly risk: Tool['risk']
+  /** What a call leaves behind, as the tool declares it. */
+  readonly effect?: Effect
   /** The tool is meant for polling. */
   readonly polls?: boolean
   /** Labels of its result. */

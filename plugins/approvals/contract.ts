@@ -124,7 +124,7 @@ export interface ApprovalInput {
    * rejection declines it; nobody has chosen when it expires.
    */
   readonly form?: ApprovalFormInput | undefined
-  /** What is approved holds from then on, and not for one call: only the API key can approve it. */
+  /** What is approved holds from then on, and not for one call: only the API key can approve it. A tool whose effect is so has it. */
   readonly lasting?: boolean | undefined
 }
 

@@ -53,6 +53,7 @@ export default definePlugin({
       failed,
       granted: countGranted(metrics),
       asks: (agent, tool) => asks(agent, tool, config),
+      isLasting: (tool) => tools.find(tool)?.effect === 'lasting',
       remember: (principal) => services.daemon.remember(principal),
       revoked: async (id, at) => (await revoked()).put(id, { revoked_at: at }),
       tellRevoked: (id) => services.broadcast.tell('approvals.revoked', { id }),

@@ -81,6 +81,8 @@ export const ApprovalView = v.object({
   scope: v.nullable(Scope),
   /** How many different people have to approve it. */
   approvals_needed: v.number(),
+  /** Only the API key can approve it: it permits what other credentials must not cause themselves. */
+  needs_key: v.boolean(),
   /** Who approved it first, where two people have to. */
   first_approved_by: v.nullable(v.string()),
   /** What whoever approves it fills in. */

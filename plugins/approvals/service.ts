@@ -29,6 +29,8 @@ export interface ApprovalServiceDeps {
     readonly twoPeople: readonly TwoPeopleRule[]
   }
   readonly asks: Approvals['asks']
+  /** Whether the effect of this tool is for the API key only: then so is the approval of its calls. */
+  readonly isLasting: (tool: string) => boolean
   /** What a principal presented beside the API key, to store. */
   readonly remember: (principal: Principal) => string | undefined
   /** Whether what was remembered is still accepted. */
@@ -91,7 +93,8 @@ export class ApprovalService implements Approvals {
     // Two people cannot fill in one form, and an answer permits nothing.
     const needed = !form && limits.twoPeople.some((rule) => matches(rule, input)) ? 2 : 1
     const timeoutSecs = input.timeoutSecs ?? limits.timeoutSecs
-    const approval = toPending(input, clock.now(), { timeoutSecs, needed, form })
+    const lasting = input.lasting === true || this.#deps.isLasting(input.tool)
+    const approval = toPending({ ...input, lasting }, clock.now(), { timeoutSecs, needed, form })
     // No agent can ask too often then, and runs of workflows are limited themselves.
     const maxPending = input.agentId === '' ? Number.MAX_SAFE_INTEGER : limits.pendingPerAgent
     try {
@@ -291,7 +294,7 @@ export class ApprovalService implements Approvals {
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#expireIfOverdue(found)
     if (row.state !== 'pending') throw answered(row)
-    if (state === 'approved' && row.lasting === 1) requireKey(answerer)
+    if (state === 'approved' && (row.lasting === 1 || this.#deps.isLasting(row.tool_name))) requireKey(answerer)
     const content = state === 'approved' ? await filledIn(row, given) : undefined
     if (state === 'approved' && row.needed === 2) return this.#approveAsOneOfTwo(row, answerer, scope)
     const by = toPerson(answerer).name

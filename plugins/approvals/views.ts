@@ -39,6 +39,7 @@ export function toView(
     session_covers: standing ? (approval.standing?.covers ?? null) : null,
     scope: approval.scope ?? null,
     approvals_needed: approval.needed,
+    needs_key: approval.lasting,
     first_approved_by: approval.firstBy ?? null,
     form: approval.form ? { ...approval.form, title: approval.form.title ?? null } : null,
     content: approval.content ?? null,

@@ -43,6 +43,7 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
   const spawn = defineTool({
     name: 'agent_spawn',
     risk: 'execute',
+    effect: 'lasting',
     needs: 'agent_spawn' satisfies Capability,
     refuses: ['ExternalNetwork', 'UntrustedAgent'],
     description:
@@ -58,6 +59,7 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
   const kill = defineTool({
     name: 'agent_kill',
     risk: 'write',
+    effect: 'lasting',
     description: 'End an agent that you created, or a descendant of one, with its sessions and files.',
     input: v.object({ agent_id: whom }),
     async run(input, { agentId }) {

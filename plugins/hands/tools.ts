@@ -29,6 +29,7 @@ export function handTools(open: () => Promise<Runtime>): readonly AnyTool[] {
   const activate = defineTool({
     name: 'hand_activate',
     risk: 'execute',
+    effect: 'lasting',
     refuses,
     description:
       'Make an instance of a hand. It may do nothing that you may not do. config: values of its settings. Answers JSON.',
@@ -44,6 +45,7 @@ export function handTools(open: () => Promise<Runtime>): readonly AnyTool[] {
   const deactivate = defineTool({
     name: 'hand_deactivate',
     risk: 'execute',
+    effect: 'lasting',
     refuses,
     description: 'Remove an instance of a hand that you activated, with its agent.',
     input: v.object({ instance_id: InstanceParams.entries.id }),

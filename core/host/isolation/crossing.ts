@@ -47,6 +47,7 @@ const TOOL: Crossing<AnyTool> = {
   input: true,
   outputSchema: true,
   risk: true,
+  effect: true,
   polls: true,
   timeoutSecs: true,
   labels: true,

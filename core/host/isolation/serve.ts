@@ -222,7 +222,8 @@ class ServedPlugin {
       add: (...tools) => {
         for (const tool of tools) {
           checkTool(tool)
-          const { name, title, description, outputSchema, risk, polls, needs, timeoutSecs, labels, refuses } = tool
+          const { name, title, description, outputSchema, risk, effect, polls, needs, timeoutSecs, labels, refuses } =
+            tool
           this.#register(
             {
               kind: 'tool',
@@ -232,6 +233,7 @@ class ServedPlugin {
               description,
               outputSchema: outputSchema as Record<string, unknown> | undefined,
               risk,
+              effect,
               polls,
               needs,
               timeoutSecs,

@@ -64,6 +64,7 @@ export const Registration = v.variant('kind', [
     description: v.string(),
     outputSchema: v.optional(v.record(v.string(), v.unknown())),
     risk: v.picklist(['read', 'write', 'execute']),
+    effect: v.optional(v.picklist(effects)),
     polls: v.optional(v.boolean()),
     needs: v.optional(v.string()),
     timeoutSecs: v.optional(v.number()),

@@ -17,6 +17,7 @@ function createTool(runtime: LazyRuntime): AnyTool {
     refuses: ['Secret'],
     name: 'cron_create',
     risk: 'write',
+    effect: 'lasting',
     description:
       'Make a cron job for yourself. `schedule` is a cron expression, {"kind": "every", "every_secs"} or ' +
       '{"kind": "at", "at"}; `action` is {"kind": "agent_turn", "message"}. Answers JSON.',
@@ -62,6 +63,7 @@ function cancelTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'cron_cancel',
     risk: 'write',
+    effect: 'lasting',
     description: 'Remove a cron job that you made.',
     input: v.object({ job_id: jobId }),
     async run(input, { agentId }) {
@@ -77,6 +79,7 @@ function enableTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'cron_enable',
     risk: 'write',
+    effect: 'lasting',
     description: 'Start a cron job again that you made and that was disabled because it failed. Answers JSON.',
     input: v.object({ job_id: jobId }),
     async run(input, { agentId }) {

@@ -19,6 +19,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
     ...written,
     name: 'schedule_create',
     risk: 'write',
+    effect: 'lasting',
     description:
       'Have yourself asked something at certain times. `schedule` is a cron expression of five fields, or a phrase ' +
       'such as "every 10 minutes", "daily at 9" or "weekdays at 18:30". Answers JSON with the id and the next time.',
@@ -60,6 +61,7 @@ function deleteTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'schedule_delete',
     risk: 'write',
+    effect: 'lasting',
     description: 'Remove a schedule that you made.',
     input: v.object({ id }),
     async run(input, { agentId }) {
@@ -75,6 +77,7 @@ function resumeTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'schedule_resume',
     risk: 'write',
+    effect: 'lasting',
     description: 'Start a schedule again that you made and that was disabled because it failed. Answers JSON.',
     input: v.object({ id }),
     async run(input, { agentId }) {

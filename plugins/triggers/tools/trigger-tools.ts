@@ -22,6 +22,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
     ...written,
     name: 'trigger_create',
     risk: 'write',
+    effect: 'lasting',
     description:
       'Have yourself asked something whenever something happens. `pattern` is one of {"agent_spawned": ' +
       '{"name_pattern": "scout-*"}}, {"agent_terminated": {}}, {"lifecycle": {}}, {"task_posted": {"assignee_match": ' +
@@ -73,6 +74,7 @@ function deleteTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'trigger_delete',
     risk: 'write',
+    effect: 'lasting',
     description: 'Remove a trigger that you made.',
     input: v.object({ id }),
     async run(input, { agentId }) {
@@ -88,6 +90,7 @@ function enableTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     name: 'trigger_enable',
     risk: 'write',
+    effect: 'lasting',
     description: 'Enable or disable a trigger that you made. What a person disabled stays disabled. Answers JSON.',
     input: v.object({ id, enabled: v.optional(v.boolean(), true) }),
     async run({ id: triggerId, enabled }, { agentId }) {

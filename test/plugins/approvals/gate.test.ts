@@ -85,6 +85,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         throw error
       },
       asks: () => false,
+      isLasting: () => false,
       remember: (principal) => ('id' in principal ? principal.id : undefined),
       holds: (remembered) => ![...revoked].some((one) => 'id' in one && one.id === remembered),
       limits: {

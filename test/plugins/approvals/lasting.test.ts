@@ -6,13 +6,14 @@ const device = { kind: 'device', title: 'A paired device', name: 'phone', id: 'd
 const person = { name: 'Ada', person: 'telegram:4711', inOwnChat: true }
 
 /** A service with one pending request of this kind. */
-function start(lasting: 0 | 1) {
+function start(lasting: 0 | 1, tool = 'shell_exec') {
   const committed: unknown[] = []
   const row = { id: 'r1', state: 'pending', expires_at: '2999-01-01T00:00:00Z', needed: 1, form: null, payload: '{}' }
   const service = new ApprovalService({
     remember: () => undefined,
+    isLasting: (name: string) => name === 'hand_activate',
     store: {
-      find: async () => ({ ...row, lasting, standing_key: null, covers: null, content: null }),
+      find: async () => ({ ...row, tool_name: tool, lasting, standing_key: null, covers: null, content: null }),
       answer: async (_row: unknown, state: string) => [state],
       commit: async (...statements: unknown[]) => void committed.push(statements[0]),
     },
@@ -34,4 +35,15 @@ it('what is lasting is approved with the API key only, and rejected by anybody',
   const other = start(0)
   await other.service.approve('r1', device)
   expect([committed, other.committed]).toEqual([['approved', 'rejected'], ['approved']])
+})
+
+it('a call of a tool whose effect is lasting is approved by who may cause that effect: the API key', async () => {
+  const { service, committed } = start(0, 'hand_activate')
+  const user = { kind: 'session', title: 'A signed-in session', name: 'ada', id: 's1' }
+  for (const by of [device, user, person])
+    await expect(service.approve('r1', by)).rejects.toMatchObject({ code: 'forbidden' })
+  expect(committed).toEqual([])
+  await service.approve('r1', { kind: 'operator' })
+  await service.reject('r1', user)
+  expect(committed).toEqual(['approved', 'rejected'])
 })

@@ -195,6 +195,7 @@ describe('rows in memory', () => {
         tellRevoked: () => [],
         failed,
         asks: () => false,
+        isLasting: () => false,
         remember: () => undefined,
         holds: () => true,
         limits: {

@@ -113,3 +113,19 @@ it('nothing is asked where the configuration permits no installation', async () 
   expect(body.results[0]).toMatchObject({ status: 'skipped', message: expect.stringContaining('install_programs') })
   expect(await own.request<Json>('POST', '/api/hands/install', { slug: 'wiki' })).toMatchObject({ status: 403 })
 })
+
+it('a call that makes, ends or wakes agents from then on is for the API key, and the approval says so', async () => {
+  const { agent_id: agentId } = (await test.request<Json>('POST', '/api/agents', { manifest_toml: 'name = "asker"' }))
+    .body
+  const needsKey = async (action: string): Promise<Json> => {
+    const { id } = (await test.request<Json>('POST', '/api/approvals', { agent_id: agentId, action })).body
+    const { needs_key: found } = (await test.request<Json>('GET', `/api/approvals/${id}`)).body
+    await test.request('POST', `/api/approvals/${id}/reject`)
+    return found
+  }
+  const lasting = ['hand_activate', 'hand_deactivate', 'schedule_create', 'schedule_delete', 'schedule_resume']
+  for (const name of [...lasting, 'cron_create', 'cron_cancel', 'cron_enable'])
+    expect([name, await needsKey(name)]).toEqual([name, true])
+  for (const name of ['hand_status', 'schedule_list', 'cron_list', 'shell_exec'])
+    expect([name, await needsKey(name)]).toEqual([name, false])
+})
