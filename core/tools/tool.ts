@@ -132,8 +132,8 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   /** What a call can change: nothing, data of the daemon, or something outside. */
   readonly risk: 'read' | 'write' | 'execute'
   /**
-   * What a call leaves behind, as routes declare it: whoever approves a call must be able to cause that effect without
-   * an agent. Default: `conversation`, which every credential may cause.
+   * What a call leaves behind, as routes declare it: whoever approves a call must be able to cause that effect
+   * themselves. Default: `conversation`, which every credential may cause.
    */
   readonly effect?: Effect
   /** The tool is meant for polling, so the loop guard allows more calls. */
