@@ -146,7 +146,7 @@ describe('parsing a manifest', () => {
     expect(document).toMatchObject({ colour: 'red', model: { modle: 'x' } })
     expect(warnings).toEqual([
       'unknown key "colour" is kept and has no effect',
-      'unknown key "model.modle" is kept and has no effect',
+      'unknown key "model.modle" is kept and has no effect; did you mean "model.model"?',
       'unknown key "fallback_models.speed" is kept and has no effect',
     ])
   })
