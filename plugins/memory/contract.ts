@@ -104,8 +104,11 @@ export interface Memories {
    * `idempotencyKey` is returned as it is now. Throws `invalid_request`, and `agent_not_found`.
    */
   add(memories: readonly NewMemory[]): Promise<readonly Memory[]>
-  /** Replaces the content; the former one is in the history. Throws `memory_not_found`. `by`: for the records. */
-  update(id: string, content: string, by: string): Promise<Memory>
+  /**
+   * Replaces the content and where it is known from; the former ones are in the history. Throws `memory_not_found`.
+   * `by`: for the records. `source`: of the new content.
+   */
+  update(id: string, content: string, by: string, source: MemorySource): Promise<Memory>
   /**
    * Deletes the content everywhere, with what these memories superseded; their ids, times and who deleted them stay.
    * `failed`: those that are not there.

@@ -100,5 +100,7 @@ export const migrations: readonly Migration[] = [
         FROM memory_note) AS note;
     DELETE FROM memory_note`,
   },
+  // NULL in versions from before.
+  { id: '009-version-source', sql: 'ALTER TABLE memory_version ADD COLUMN source TEXT' },
   ...graphMigrations,
 ]

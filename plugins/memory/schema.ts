@@ -129,6 +129,10 @@ export const HistoryView = v.object({
       version: v.number(),
       memory_id: v.string(),
       content: v.string(),
+      source: v.pipe(
+        v.nullable(SourceView),
+        v.description('Where this content is known from; null where that was not recorded.'),
+      ),
       written_at: v.string(),
       replaced_at: orNull,
       replaced_by: orNull,

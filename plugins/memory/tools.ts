@@ -26,7 +26,7 @@ export function memoryTools(memories: LazyMemories): readonly AnyTool[] {
     }),
     async run(input, { agentId, turnId, sessionId, labels = [] }) {
       const { notes } = await memories()
-      await notes.put(agentId, input.key, input.value, { turnId, sessionId, labels })
+      await notes.put(agentId, input.key, input.value, { kind: 'agent', turnId, sessionId, labels })
       return `Remembered under "${input.key}".`
     },
   })
@@ -75,9 +75,9 @@ function searchTool(memories: LazyMemories): AnyTool {
       category: v.optional(v.pipe(v.string(), v.minLength(1), v.description('Only of this category'))),
       limit: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50)), 10),
     }),
-    async run({ query, category, limit }, { agentId, sessionId, signal }) {
+    async run({ query, category, limit }, { agentId, sessionId, user, signal }) {
       const [{ searchOwn }, opened] = await Promise.all([import('./entries/own-memories.ts'), memories()])
-      const found = await searchOwn(opened, { agentId, sessionId }, { text: query, category, limit, signal })
+      const found = await searchOwn(opened, { agentId, sessionId, user }, { text: query, category, limit, signal })
       return found.length === 0 ? `Nothing is known about "${query}".` : JSON.stringify(found)
     },
   })
@@ -91,9 +91,9 @@ function forgetTool(memories: LazyMemories): AnyTool {
     input: v.object({
       ids: v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))), v.minLength(1), v.maxLength(100)),
     }),
-    async run({ ids }, { agentId, sessionId }) {
+    async run({ ids }, { agentId, sessionId, user }) {
       const [{ forgetOwn }, opened] = await Promise.all([import('./entries/own-memories.ts'), memories()])
-      return JSON.stringify(await forgetOwn(opened, { agentId, sessionId }, ids))
+      return JSON.stringify(await forgetOwn(opened, { agentId, sessionId, user }, ids))
     },
   })
 }

@@ -1,5 +1,4 @@
 import { matchesWildcard } from 'svc/internal'
-import type { Actor } from 'svc/internal'
 import type { Principal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { MemoryReader } from '../contract.ts'
@@ -63,13 +62,6 @@ export function readerOf(principal: Principal): MemoryReader {
   if (principal.kind === 'user' && 'name' in principal) return { kind: 'person', userId: principal.name }
   return 'id' in principal ? { kind: 'person' } : { kind: 'operator' }
 }
-
-/** The person on whose behalf work is done: `undefined` for the owner of the daemon, and for work of the daemon itself. */
-export function userOf(actor: Actor | undefined): string | undefined {
-  if (!actor || OWNERS.has(actor.kind)) return undefined
-  return actor.kind === 'user' ? actor.name : `${actor.kind}:${actor.id ?? actor.name ?? ''}`
-}
-const OWNERS: ReadonlySet<string> = new Set(['operator', 'anonymous', 'device', 'platform'])
 
 async function sharedWith(agent: Agent, agents: Agents): Promise<ReadonlySet<string>> {
   const wanted = agent.manifest.capabilities.memory_read.filter((pattern) => !pattern.startsWith('self.'))

@@ -1,7 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Settings } from '../config.ts'
-import type { Memory } from '../contract.ts'
+import type { Memory, MemorySource } from '../contract.ts'
 import { checkNew } from './check.ts'
 import type { MemoryService } from './service.ts'
 import type { MemoryStore } from './store.ts'
@@ -32,13 +32,8 @@ export class Notes {
     this.#deps = deps
   }
 
-  /** Replaces a note of the same key; the time of its creation stays. `labels`: of what the note was made of. */
-  async put(
-    agentId: string,
-    key: string,
-    value: string,
-    from: Pick<Memory['source'], 'turnId' | 'sessionId' | 'labels'>,
-  ) {
+  /** Replaces a note of the same key; the time of its creation stays. `source`: what the note was made of. */
+  async put(agentId: string, key: string, value: string, source: MemorySource) {
     const { agents, store, memories, settings } = this.#deps
     await agents.checkMemory(agentId, 'write', key)
     const note = {
@@ -48,13 +43,13 @@ export class Notes {
       level: 'agent',
       confidence: 1,
       tags: [],
-      source: { kind: 'agent', ...from },
+      source,
     } as const
     checkNew(note, settings)
     for (let attempt = 1; ; attempt++) {
       const there = await store.byKey(agentId, key)
       try {
-        if (there) await memories.update(there.id, value, 'the agent')
+        if (there) await memories.update(there.id, value, 'the agent', source)
         else await memories.add([note])
         break
       } catch (error) {

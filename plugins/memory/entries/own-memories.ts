@@ -1,12 +1,12 @@
-import { currentActor } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { Memory, MemoryQuery, MemoryReader } from '../contract.ts'
-import { userOf } from './access.ts'
 import type { OpenMemories } from './open.ts'
 
 interface Caller {
   readonly agentId: string
   readonly sessionId: string
+  /** Who speaks in the turn; absent: the owner of the daemon. */
+  readonly user?: string | undefined
 }
 
 /** What an agent finds in a turn. */
@@ -39,11 +39,11 @@ export async function forgetOwn({ memories, agents }: OpenMemories, caller: Call
   return { deleted, not_found: ids.filter((id) => !own.includes(id)) }
 }
 
-const readerOf = ({ agentId, sessionId }: Caller): MemoryReader => ({
+const readerOf = ({ agentId, sessionId, user }: Caller): MemoryReader => ({
   kind: 'agent',
   agentId,
   sessionId,
-  ...omitUndefined({ userId: userOf(currentActor()) }),
+  ...omitUndefined({ userId: user }),
 })
 
 function brief({ id, key, content, category, tags, source, createdAt, agentId }: Memory) {

@@ -114,6 +114,7 @@ export type TextRow = v.InferOutput<typeof TextRow>
 export const VersionRow = v.object({
   number: numberColumn,
   content: v.string(),
+  source: nullableColumn(jsonColumn(Source)),
   written_at: v.string(),
   replaced_at: v.string(),
   replaced_by: v.string(),

@@ -12,6 +12,7 @@ import type {
   MemoryPage,
   MemoryQuery,
   MemoryReader,
+  MemorySource,
   NewMemory,
 } from '../contract.ts'
 import type { Retrieval } from '../retrieval/retrieval.ts'
@@ -42,6 +43,8 @@ export interface MemoryHistory {
   readonly versions: readonly {
     readonly number: number
     readonly content: string
+    /** Where this content is known from. */
+    readonly source: MemorySource | undefined
     readonly writtenAt: string
     readonly replacedAt: string | undefined
     readonly replacedBy: string | undefined
@@ -89,19 +92,19 @@ export class MemoryService implements Memories {
     return drafts.flatMap(({ id }) => found.get(id) ?? [])
   }
 
-  async update(id: string, content: string, by: string): Promise<Memory> {
+  async update(id: string, content: string, by: string, source: MemorySource): Promise<Memory> {
     const { store, audit, settings, now, retrieval, embedLater } = this.#deps
     const memory = await this.#require(id)
     if (memory.supersededBy !== undefined)
       throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
-    checkNew({ ...memory, content }, settings)
+    checkNew({ ...memory, content, source }, settings)
     const at = toIso(now())
     const chars = `(${content.length} characters)`
     const details =
       memory.key === undefined ? `memory ${id} changed by ${by} ${chars}` : `noted "${memory.key}" ${chars}`
     const [, replaced] = await store.commit([
       store.keepVersion(id, by, at),
-      store.replace(id, content, at),
+      store.replace(id, content, source, at),
       store.dropVersions(id, settings.max_versions),
       audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
       ...embedLater(memory.agentId),
@@ -195,6 +198,7 @@ export class MemoryService implements Memories {
         versions.push({
           number: versions.length + 1,
           content: row.content,
+          source: row.source,
           writtenAt: row.written_at,
           replacedAt: row.replaced_at,
           replacedBy: row.replaced_by,
@@ -204,6 +208,7 @@ export class MemoryService implements Memories {
       versions.push({
         number: versions.length + 1,
         content: entry.content,
+        source: entry.source,
         writtenAt: entry.updatedAt,
         replacedAt: next?.createdAt,
         replacedBy: next && `memory ${next.id}`,

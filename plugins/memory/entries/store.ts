@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
 import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
-import type { Memory, MemoryFilter, NewMemory } from '../contract.ts'
+import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.ts'
 import type { ReadScope } from './access.ts'
 import { Count, EntryRow, FigureRow, Id, IndexRow, TextRow, TombstoneRow, VectorRow, VersionRow } from './row.ts'
 
@@ -89,15 +89,18 @@ export class MemoryStore {
   /** The content of now becomes a version. Goes before `replace`. */
   keepVersion(id: string, by: string, at: string): Statement {
     return {
-      ...this.#db.sql`INSERT INTO memory_version (memory_id, number, content, written_at, replaced_at, replaced_by)
-      SELECT id, COALESCE((SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}), 0) + 1, content, updated_at,
-        CAST(${at} AS TEXT), CAST(${by} AS TEXT)
+      ...this.#db
+        .sql`INSERT INTO memory_version (memory_id, number, content, source, written_at, replaced_at, replaced_by)
+      SELECT id, COALESCE((SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}), 0) + 1, content, source,
+        updated_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT)
       FROM memory_entry WHERE id = ${id}`,
       exclusive: `memory_version ${id}`,
     }
   }
-  replace(id: string, content: string, at: string): Statement {
-    return this.#db.sql`UPDATE memory_entry SET content = ${content}, updated_at = ${at}, embedded_with = ''
+  replace(id: string, content: string, source: MemorySource, at: string): Statement {
+    return this.#db
+      .sql`UPDATE memory_entry SET content = ${content}, source = ${JSON.stringify(source)}, updated_at = ${at},
+        embedded_with = ''
       WHERE id = ${id} AND superseded_by = ''`
   }
   dropVersions(id: string, max: number): Statement {
@@ -235,7 +238,7 @@ export class MemoryStore {
   async versions(id: string): Promise<readonly VersionRow[]> {
     return v.parse(
       v.array(VersionRow),
-      await this.#db.all`SELECT number, content, written_at, replaced_at, replaced_by FROM memory_version
+      await this.#db.all`SELECT number, content, source, written_at, replaced_at, replaced_by FROM memory_version
         WHERE memory_id = ${id} ORDER BY number`,
     )
   }

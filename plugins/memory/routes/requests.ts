@@ -3,7 +3,7 @@ import { nameOf, omitUndefined, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
 import type * as v from 'valibot'
 import { isVisible, readerOf, scopeOf } from '../entries/access.ts'
-import type { FoundMemory, Memory, MemoryFilter, MemoryLevel, NewMemory } from '../contract.ts'
+import type { FoundMemory, Memory, MemoryFilter, MemoryLevel, MemorySource, NewMemory } from '../contract.ts'
 import { notFound } from '../entries/service.ts'
 import type { OpenMemories } from '../entries/open.ts'
 import type { EntryView, ImportedEntry, NewEntry } from '../schema.ts'
@@ -71,7 +71,7 @@ export class MemoryRequests {
           level: body.level ?? (userId === undefined ? 'agent' : 'user'),
           confidence,
           tags,
-          source: { kind: 'person', person: this.#by, labels: [] },
+          source: ownWord(this.#by),
           ...omitUndefined({ userId, sessionId, category, metadata: body.metadata, supersedes: body.supersedes }),
         },
       ],
@@ -80,7 +80,7 @@ export class MemoryRequests {
     return { added: added.length, memories: added.map(toView) }
   }
   async update(id: string, content: string) {
-    await this.#opened.memories.update(id, content, this.#by)
+    await this.#opened.memories.update(id, content, this.#by, ownWord(this.#by))
     return { updated: true as const, memory_id: id }
   }
   async find(id: string) {
@@ -105,6 +105,7 @@ export class MemoryRequests {
         version: version.number,
         memory_id: version.memoryId,
         content: version.content,
+        source: version.source ? toSource(version.source) : null,
         written_at: version.writtenAt,
         replaced_at: version.replacedAt ?? null,
         replaced_by: version.replacedBy ?? null,
@@ -191,7 +192,7 @@ export class MemoryRequests {
     const plain = entries.filter(({ key }) => key === null || key === undefined)
     await memories.add(plain.map((entry) => toNew(entry, agentId, this.#by)))
     for (const { key, content } of entries)
-      if (typeof key === 'string') await notes.put(agentId, key, content, { labels: [] })
+      if (typeof key === 'string') await notes.put(agentId, key, content, fromElsewhere(this.#by))
     return { imported: entries.length, agent_id: agentId }
   }
 }
@@ -207,6 +208,15 @@ function clamp(limit: string | undefined): number {
 }
 const namesOf = ({ userId = '', sessionId = '' }: Memory) => ({ userId, sessionId })
 
+const ownWord = (person: string): MemorySource => ({ kind: 'person', person, labels: [] })
+/** Who wrote it first is not known any more: it is nobody's own word. */
+const fromElsewhere = (person: string): MemorySource => ({ kind: 'import', person, labels: ['ExternalNetwork'] })
+const toSource = (source: MemorySource) => ({
+  ...omitUndefined(source),
+  labels: [...source.labels],
+  kind: source.kind,
+})
+
 function toNew(entry: ImportedEntry, agentId: string, person: string): NewMemory {
   const [userId, sessionId] = [entry.user_id ?? undefined, entry.session_id ?? undefined]
   const level = entry.level ?? (userId === undefined ? 'agent' : 'user')
@@ -218,8 +228,7 @@ function toNew(entry: ImportedEntry, agentId: string, person: string): NewMemory
     idempotencyKey: stableId('import', level, userId ?? '', sessionId ?? '', entry.content),
     confidence: entry.confidence ?? 1,
     tags: entry.tags ?? [],
-    // Who wrote it first is not known any more: it is nobody's own word.
-    source: { kind: 'import', person, labels: ['ExternalNetwork'] },
+    source: fromElsewhere(person),
     ...omitUndefined({ userId, sessionId, category: entry.category ?? undefined, metadata: entry.metadata }),
   }
 }
@@ -236,7 +245,7 @@ function toView(memory: Memory): EntryView {
     key: memory.key ?? null,
     tags: [...memory.tags],
     metadata: memory.metadata,
-    source: { ...omitUndefined(memory.source), labels: [...memory.source.labels], kind: memory.source.kind },
+    source: toSource(memory.source),
     confidence: memory.confidence,
     strength: memory.strength,
     created_at: memory.createdAt,

@@ -1,9 +1,13 @@
+import { runAs } from 'svc/internal'
+import { omitUndefined } from 'svc/sdk'
 import { describe, expect, it } from 'vitest'
 import type { MemoryReader } from '../../../plugins/memory/contract.ts'
+import { memoryTools } from '../../../plugins/memory/tools.ts'
 import { memoryOf, openStage } from './open-store.ts'
 
 const operator: MemoryReader = { kind: 'operator' }
 const DAY_MS = 86_400_000
+const PERSON = { kind: 'person', labels: [] } as const
 
 describe('memories', () => {
   it('are added once for an idempotency key, changed with a history, and superseded', async () => {
@@ -13,7 +17,10 @@ describe('memories', () => {
     const [again] = await memories.add([memoryOf('a', 'Lives elsewhere', { idempotencyKey: 'turn 1' })])
     expect(again).toEqual(first)
     const id = first?.id ?? ''
-    expect(await memories.update(id, 'Lives in Linz', 'a person')).toMatchObject({ id, content: 'Lives in Linz' })
+    expect(await memories.update(id, 'Lives in Linz', 'a person', PERSON)).toMatchObject({
+      id,
+      content: 'Lives in Linz',
+    })
     const [newer] = await memories.add([memoryOf('a', 'Lives in Wien', { supersedes: id })])
     expect((await memories.list({ reader: operator, limit: 10, offset: 0 })).memories).toEqual([newer])
     expect(
@@ -23,14 +30,33 @@ describe('memories', () => {
     expect(versions.map(({ content }) => content)).toEqual(['Lives in Graz', 'Lives in Linz', 'Lives in Wien'])
     await expect(memories.add([memoryOf('a', 'Lives in Rom', { supersedes: id })])).rejects.toThrow('supersedes')
     await expect(memories.add([memoryOf('b', 'Lives in Rom', { supersedes: newer?.id ?? '' })])).rejects.toThrow()
-    await expect(memories.update(id, 'x', 'a person')).rejects.toThrow('superseded by')
+    await expect(memories.update(id, 'x', 'a person', PERSON)).rejects.toThrow('superseded by')
+  })
+
+  it('have the source of the write that made their content, and the history has that of each version', async () => {
+    const { opened } = await openStage()
+    const { memories, notes } = opened
+    const own = { kind: 'agent', turnId: 'turn 1', labels: ['UserInput'] } as const
+    const outside = { kind: 'agent', turnId: 'turn 2', labels: ['UserInput', 'ExternalNetwork'] } as const
+    await notes.put('a', 'bank', 'DE11', own)
+    await notes.put('a', 'bank', 'DE99', outside)
+    const [note] = (await memories.list({ reader: operator, limit: 10, offset: 0 })).memories
+    expect(note).toMatchObject({ content: 'DE99', source: outside })
+    const person = { kind: 'person', person: 'operator', labels: [] } as const
+    expect(await memories.update(note?.id ?? '', 'DE11', 'operator', person)).toMatchObject({ source: person })
+    const { versions } = await memories.history(note?.id ?? '', operator)
+    expect(versions.map(({ content, source }) => [content, source])).toEqual([
+      ['DE11', own],
+      ['DE99', outside],
+      ['DE11', person],
+    ])
   })
 
   it('leave nothing of their content when they are forgotten, but a mark', async () => {
     const { opened, db, embed } = await openStage()
     const { memories } = opened
     const [old] = await memories.add([memoryOf('a', 'The codeword is aubergine')])
-    await memories.update(old?.id ?? '', 'The codeword is rhubarb', 'a person')
+    await memories.update(old?.id ?? '', 'The codeword is rhubarb', 'a person', PERSON)
     const [memory] = await memories.add([memoryOf('a', 'The codeword is parsnip', { supersedes: old?.id ?? '' })])
     await embed('a')
     const id = memory?.id ?? ''
@@ -61,16 +87,41 @@ describe('memories', () => {
     const { opened } = await openStage({ max_versions: 2 })
     const [memory] = await opened.memories.add([memoryOf('a', 'one')])
     const id = memory?.id ?? ''
-    for (const content of ['two', 'three', 'four']) await opened.memories.update(id, content, 'a person')
+    for (const content of ['two', 'three', 'four']) await opened.memories.update(id, content, 'a person', PERSON)
     const { versions } = await opened.memories.history(id, operator)
     expect(versions.map(({ content }) => content)).toEqual(['two', 'three', 'four'])
+  })
+})
+
+describe('memory_search and memory_forget', () => {
+  it('act for who speaks in the turn, though the agent calls them', async () => {
+    const { opened } = await openStage()
+    const of = (userId?: string) => omitUndefined({ level: 'user' as const, userId })
+    const [owners, anns] = await opened.memories.add([
+      memoryOf('a', 'The code of the owner is 4711', of()),
+      memoryOf('a', 'The code of Ann is 2222', of('ann')),
+      memoryOf('a', 'The code of Bob is 3333', of('bob')),
+    ])
+    const tools = new Map(memoryTools(async () => opened).map((tool) => [tool.name, tool]))
+    const call = (tool: string, input: object, user?: string): Promise<unknown> => {
+      const context = omitUndefined({ agentId: 'a', sessionId: 's', signal: AbortSignal.timeout(60_000), user })
+      return runAs({ kind: 'agent', id: 'a' }, async () => tools.get(tool)?.run(input as never, context as never))
+    }
+    const found = async (user?: string): Promise<unknown> =>
+      JSON.parse(String(await call('memory_search', { query: 'code', limit: 10 }, user)))
+    expect(await found()).toMatchObject([{ id: owners?.id }])
+    expect(await found('ann')).toMatchObject([{ id: anns?.id }])
+    expect(JSON.parse(String(await call('memory_forget', { ids: [owners?.id, anns?.id] }, 'ann')))).toEqual({
+      deleted: 1,
+      not_found: [owners?.id],
+    })
   })
 })
 
 describe('what happens with time', () => {
   it('makes room for max_memories_per_agent: the weakest go, notes stay', async () => {
     const { opened, settled } = await openStage({ max_memories_per_agent: 3 })
-    await opened.notes.put('a', 'key', 'a note', { labels: [] })
+    await opened.notes.put('a', 'key', 'a note', { kind: 'agent', labels: [] })
     for (const [at, confidence] of [0.9, 0.1, 0.8, 0.2, 0.7].entries())
       await opened.memories.add([memoryOf('a', `fact ${at}`, { confidence })])
     await settled()

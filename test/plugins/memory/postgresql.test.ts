@@ -64,7 +64,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
     await stage.settled()
     expect(await store.countUnkeyed('a')).toBe(3)
     const [newest] = (await memories.list({ reader: operator, limit: 1, offset: 0 })).memories
-    await memories.update(newest?.id ?? '', 'changed', 'a person')
+    await memories.update(newest?.id ?? '', 'changed', 'a person', { kind: 'person', labels: [] })
     const [last] = await memories.add([memoryOf('a', 'replaced', { supersedes: newest?.id ?? '' })])
     expect((await memories.history(last?.id ?? '', operator)).versions).toHaveLength(3)
     await upkeep.sweep()

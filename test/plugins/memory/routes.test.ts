@@ -76,6 +76,20 @@ describe('the rows of memory', () => {
     expect((await call('GET', `/api/memory/agents/${other}/stats`)).body).toMatchObject({ total: 0, enabled: true })
   })
 
+  it('make nothing that was imported the word of an agent or of who changed it', async () => {
+    const { agent_id: to } = (await call('POST', '/api/agents', { manifest_toml: 'name = "c"' })).body
+    await call('POST', `/api/memory/agents/${to}/import`, [{ key: 'bank', content: 'DE99' }])
+    const [{ id, source }] = (await call('GET', `/api/memory/agents/${to}`)).body.memories
+    expect(source).toEqual({ kind: 'import', person: 'operator', labels: ['ExternalNetwork'] })
+    await call('PUT', `/api/memory/items/${id}`, { content: 'DE11' })
+    const own = { kind: 'person', person: 'operator', labels: [] }
+    expect((await call('GET', `/api/memory/items/${id}`)).body.source).toEqual(own)
+    expect((await call('GET', `/api/memory/items/${id}/history`)).body.versions).toMatchObject([
+      { source },
+      { source: own },
+    ])
+  })
+
   it('refuse bad input, and imports beyond max_import', async () => {
     const memory = { content: 'x' }
     for (const [method, path, body, status, said] of [
