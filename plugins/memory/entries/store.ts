@@ -20,9 +20,11 @@ export type Draft = NewMemory & { readonly id: string; readonly at: number; read
 export class MemoryStore {
   readonly #db: PluginDatabase
   readonly #entries: RowReader<typeof EntryRow>
+  readonly #versions: RowReader<typeof VersionRow>
   constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
     this.#entries = new RowReader({ table: 'memory_entry', key: ['id'], schema: EntryRow, log })
+    this.#versions = new RowReader({ table: 'memory_version', key: ['memory_id', 'number'], schema: VersionRow, log })
   }
 
   commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
@@ -236,9 +238,9 @@ export class MemoryStore {
   }
 
   async versions(id: string): Promise<readonly VersionRow[]> {
-    return v.parse(
-      v.array(VersionRow),
-      await this.#db.all`SELECT number, content, source, written_at, replaced_at, replaced_by FROM memory_version
+    return this.#versions.all(
+      await this.#db
+        .all`SELECT memory_id, number, content, source, written_at, replaced_at, replaced_by FROM memory_version
         WHERE memory_id = ${id} ORDER BY number`,
     )
   }
