@@ -26,6 +26,8 @@ export interface Work {
    * failed with.
    */
   readonly recall?: (effectId: string) => unknown
+  /** `false`: an answer is not stored, `recall` makes it again. */
+  readonly keepsAnswer?: boolean | undefined
   /** The whole answer; `undefined` when the value is a stream. */
   render(value: unknown): Answer | undefined
   failed(error: unknown): Answer
@@ -210,8 +212,10 @@ export class IdempotentWork implements Disposable {
 
   async #done(work: Mine, value: unknown, replayed: boolean): Promise<Outcome> {
     const answer = work.render(value)
-    if (answer) return this.#kept(work, answer, replayed)
+    const isStored = work.keepsAnswer !== false || !work.recall
+    if (answer && isStored) return this.#kept(work, answer, replayed)
     await this.#settle(work, 'recall')
+    if (answer) return { once: { answer, replayed }, as: { kind: 'recall', effectId: work.effectId } }
     return { once: { value: value as EventStream, replayed }, as: { kind: 'recall', effectId: work.effectId } }
   }
 

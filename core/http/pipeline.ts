@@ -294,6 +294,7 @@ export class Pipeline {
           input.effectId = id
           return runAs(actorOf(input), () => this.#handled(exchange, route, input))
         },
+        keepsAnswer: route.keepsAnswer,
         ...(recall ? { recall: (id: string) => recall(id, input) } : {}),
         render: (value) =>
           isStream(value) ? undefined : answerOf(route, exchange.method, value, settings().development),

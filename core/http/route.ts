@@ -212,6 +212,11 @@ export interface Route<
     effectId: string,
     input: RouteInput<Out<P>, Out<Q>, Out<B>>,
   ): Awaitable<v.InferOutput<R> | EventStream | Reply | undefined>
+  /**
+   * `false`: the answer is not stored beside the effect, a repeated request asks `recall`. For answers with content that
+   * can be deleted. Requires `recall`.
+   */
+  readonly keepsAnswer?: boolean
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
   /**

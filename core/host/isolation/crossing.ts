@@ -23,6 +23,7 @@ const ROUTE: Crossing<AnyRoute> = {
   errors: true,
   idempotent: true,
   recall: true,
+  keepsAnswer: true,
   shown: true,
   handle: true,
   // What a request is parsed with in the process. The document of the API leaves it open, as it does examples.

@@ -25,7 +25,7 @@ interface RouteCall {
 export function describeRoute(route: AnyRoute): RouteRegistration {
   checkRoute(route)
   const { method, path, body } = route
-  const { summary, description, effect, cost, status, feed, crossSite, produces, idempotent } = route
+  const { summary, description, effect, cost, status, feed, crossSite, produces, idempotent, keepsAnswer } = route
   return {
     kind: 'route',
     key: `route ${method} ${path}`,
@@ -41,6 +41,7 @@ export function describeRoute(route: AnyRoute): RouteRegistration {
     crossSite,
     produces,
     idempotent,
+    keepsAnswer,
     hasBody: body !== undefined,
     rawBytes: body !== undefined && isRaw(body) ? body.maxBytes : undefined,
     hasRecall: route.recall !== undefined,

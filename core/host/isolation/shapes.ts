@@ -46,6 +46,7 @@ export const Registration = v.variant('kind', [
     crossSite: v.optional(v.boolean()),
     produces: v.optional(v.string()),
     idempotent: v.optional(v.boolean()),
+    keepsAnswer: v.optional(v.boolean()),
     hasRecall: v.boolean(),
     hasBody: v.boolean(),
     feed: v.optional(v.literal(true)),

@@ -56,8 +56,9 @@ function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>)
       returns: v.object({ added: v.number(), memories: v.array(schema.EntryView) }),
       status: 201,
       errors: ['agent_not_found', 'memory_not_found', 'payload_too_large'],
-      example: { body: { content: 'Prefers trains to planes', user_id: 'ann@example.com', tags: ['travel'] } },
+      example: { body: { content: 'Prefers trains to planes', tags: ['travel'] } },
       idempotent: true,
+      keepsAnswer: false,
       handle: async (input) => (await requests(input)).add(input.body, input.effectId),
       async recall(effectId) {
         const [{ recall }, opened] = await Promise.all([import('./requests.ts'), memories()])
