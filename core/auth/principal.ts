@@ -14,6 +14,8 @@ export interface Holder {
   readonly name: string
   /** The plugin's own id of the credential. */
   readonly id: string
+  /** Id of the person: the same for all their credentials, and never a text that they choose. */
+  readonly subject?: string
 }
 /** Who makes a request. `operator` holds the API key; `anonymous` calls a daemon that has none, or a public route. */
 export type Principal = { readonly kind: 'operator' | 'anonymous' | 'platform' } | Holder
@@ -37,6 +39,7 @@ export function actorOf({
         label: principal.label,
         id: principal.id,
         name: principal.name,
+        subject: principal.subject,
         address,
         credential: remember(principal),
       })

@@ -7,6 +7,8 @@ export interface Actor {
   readonly label?: string
   /** Id of the actor among its kind. */
   readonly id?: string
+  /** Id of the person, as `Holder.subject`. */
+  readonly subject?: string
   /** For people to read. */
   readonly name?: string
   /** What was presented beside the API key, as text that opens nothing; `Daemon.isHeld` tells whether it still counts. */

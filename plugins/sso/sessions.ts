@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { stableId } from 'svc/internal'
 import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
@@ -196,7 +197,14 @@ const provenFields = (session: Omit<Session, 'proof'>): readonly unknown[] => [
 function toCached(session: Session): CachedSession {
   return {
     session,
-    holder: { kind: 'user', title: 'A signed-in user', label: 'sign-in', name: nameOf(session), id: session.id },
+    holder: {
+      kind: 'user',
+      title: 'A signed-in user',
+      label: 'sign-in',
+      name: nameOf(session),
+      id: session.id,
+      subject: stableId('person', session.issuer, session.sub),
+    },
     until: Date.parse(session.expires_at),
   }
 }

@@ -144,7 +144,8 @@ export class ChatService implements Chat {
     const sender = currentActor()
     // Whoever holds the API key, a paired device or a local program without a key speaks for the owner. An agent that no
     // turn waits for speaks for itself.
-    const speaks = sender?.kind === 'user' ? sender.name : sender?.kind === 'agent' ? `agent:${sender.id}` : undefined
+    const isNamed = sender?.kind === 'user' || sender?.kind === 'agent'
+    const speaks = isNamed ? (sender.subject ?? `${sender.kind}:${sender.id}`) : undefined
     const user = parent ? parent.options.user : speaks
     const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
     const keyMark = sender?.kind === 'operator' ? this.#deps.keyMark() : parent?.options.keyMark

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readerOf } from '../../../plugins/memory/entries/access.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { KEY, operator, pair } from '../pairing/devices.ts'
@@ -88,6 +89,23 @@ describe('the rows of memory', () => {
       { source },
       { source: own },
     ])
+  })
+
+  it('keep no answer with the content of what was deleted since', async () => {
+    const headers = { ...operator, 'idempotency-key': 'the-same-memory' }
+    const post = () => call('POST', '/api/memory', { content: 'The pin is 777123', agent_id: 'a' }, headers)
+    const first = await post()
+    expect((await post()).body).toEqual(first.body)
+    await call('DELETE', `/api/memory/items/${first.body.memories[0].id}`)
+    const again = await post()
+    expect(again.status).toBe(409)
+    expect(JSON.stringify(again.body)).not.toContain('777123')
+  })
+
+  it('show somebody who signed in what is kept for their subject, whatever they are called', () => {
+    const signedIn = { kind: 'user', name: 'ann@example.com', id: 'sign-in 1' }
+    expect(readerOf({ ...signedIn, subject: 's1' })).toEqual({ kind: 'person', userId: 's1' })
+    expect(readerOf(signedIn)).toEqual({ kind: 'person', userId: 'user:sign-in 1' })
   })
 
   it('refuse bad input, and imports beyond max_import', async () => {

@@ -95,3 +95,21 @@ it('what is handed to a page is taken with its own code only, and as the daemon 
     await db.run`DELETE FROM sso_once`
   }
 })
+
+it('people are told apart by issuer and sub, whatever they call themselves', async () => {
+  const { sessions } = await start()
+  let find: ((digest: string) => { subject?: string; name: string } | undefined) | undefined
+  await sessions.open({
+    accept: (source: { find: typeof find }) => {
+      find = source.find
+      return { revoked() {} }
+    },
+  } as never)
+  const holderOf = async (identity: Identity) => find?.((await sessions.create(identity, '127.0.0.1')).session.digest)
+  const [one, again] = [await holderOf(ada), await holderOf({ ...ada, name: 'Countess' })]
+  const other = await holderOf({ ...ada, sub: '2' })
+  expect([one?.name, other?.name]).toEqual(['Ada', 'Ada'])
+  expect(one?.subject).toMatch(/^[0-9a-f-]{36}$/)
+  expect(again?.subject).toBe(one?.subject)
+  expect(other?.subject).not.toBe(one?.subject)
+})
