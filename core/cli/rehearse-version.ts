@@ -27,6 +27,7 @@ import { loadSettings } from './settings.ts'
 
 /** Requests of one rehearsal. */
 const MAX_REQUESTS = 100
+const STAY_MS = 60_000
 /** No job of a plugin runs. */
 const STILL: JobTimer = { every: () => () => undefined, cron: () => () => undefined }
 
@@ -53,6 +54,8 @@ export async function rehearseVersion(args: ClientArgs, off: readonly string[]):
   if (!existsSync(database)) throw new Failure(exits.notFound, `there is no database ${database}`)
   const client = (await hasDaemon(args)) ? (await connect(args)).client : undefined
   const copy = await mkdtemp(join(tmpdir(), 'svc-rehearsal-'))
+  // What a daemon waits for, a timer or a job, keeps no process alive by itself: a daemon has its port for that.
+  const alive = setInterval(() => undefined, STAY_MS)
   try {
     const definitions = await readDefinitions(location.home, [])
     await copyHome(location.home, database, definitions, copy)
@@ -60,6 +63,7 @@ export async function rehearseVersion(args: ClientArgs, off: readonly string[]):
     const answers = problems.length === 0 ? await replay(copy, off, client, problems) : { requests: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
+    clearInterval(alive)
     await rm(copy, { recursive: true, force: true })
   }
 }
@@ -124,7 +128,8 @@ async function replay(
   )
   await using app = await createApp({
     loaded,
-    log: createLog({ level: 'error' }),
+    // What does not load is among the problems; what needs a plugin that acts is none.
+    log: createLog({ level: 'silent' }),
     jobTimer: () => STILL,
     fetch: () =>
       Promise.reject(

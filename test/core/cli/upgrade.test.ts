@@ -7,6 +7,7 @@ import { firstReleaseHome } from '../../faults/migrate.ts'
 import { startHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
 import { runHere } from './here.ts'
+import { startCli } from './process.ts'
 
 it('a home of the first version is migrated and asked as a copy, beside the daemon that runs on it', async () => {
   const home = await firstReleaseHome()
@@ -22,7 +23,9 @@ it('a home of the first version is migrated and asked as a copy, beside the daem
   // This daemon has only some of the plugins: the tables of the others are those of the first version.
   const host = await startHost({ home, plugins: ['audit', 'agents', 'system'] })
   const before = applied()
-  const { code, stdout } = await runHere(['upgrade', '--rehearse', '--json', '--home', home])
+  // A process of its own ends as soon as nothing keeps it alive.
+  const { code, stdout, stderr } = await startCli(['upgrade', '--rehearse', '--json', '--home', home]).ended
+  expect(stderr).toBe('')
   const found = JSON.parse(stdout)
   expect(found).toMatchObject({ problems: [], isCompared: true })
   expect(code).toBe(0)
