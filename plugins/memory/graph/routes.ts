@@ -27,14 +27,18 @@ const Query = v.object({
   target: v.optional(name),
   max_depth: v.optional(depth),
 })
-const NewTriple = v.strictObject({
-  subject: name,
-  subject_type: v.optional(name, 'concept'),
-  relation: name,
-  object: name,
-  object_type: v.optional(name, 'concept'),
-  confidence: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
-})
+const NewTriple = v.strictObject(
+  {
+    subject: name,
+    subject_type: v.optional(name, 'concept'),
+    relation: name,
+    object: name,
+    object_type: v.optional(name, 'concept'),
+    confidence: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
+  },
+  ({ expected, received }) =>
+    `Expected ${expected} but received ${received}: a relation is {subject, relation, object}`,
+)
 const MAX_TRIPLES = 500
 
 /** Whose graph a caller sees: the operator everybody's, anybody else their own. */

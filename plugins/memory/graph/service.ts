@@ -48,7 +48,7 @@ export class Graph {
   ): Promise<Entity> {
     const { store } = this.#deps
     const scope = scopeOf(origin)
-    const made = toEntity(entity.name, entity.type, entity.properties ?? {}, true)
+    const made = toEntity({ properties: {}, ...entity }, { name: 'name', type: 'entity_type' })
     await this.#commit(scope, [made], [])
     const found = await store.entityByName(scope, made.nameKey)
     if (!found) throw new Refusal('conflict', `The entity "${entity.name}" was deleted meanwhile`)
@@ -60,8 +60,11 @@ export class Graph {
     const entities = new Map<string, NewEntity>()
     const relations: Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[] = []
     for (const each of triples) {
-      const source = toEntity(each.subject, each.subject_type, {}, false)
-      const target = toEntity(each.object, each.object_type, {}, false)
+      const source = toEntity(
+        { name: each.subject, type: each.subject_type },
+        { name: 'subject', type: 'subject_type' },
+      )
+      const target = toEntity({ name: each.object, type: each.object_type }, { name: 'object', type: 'object_type' })
       for (const entity of [source, target]) if (!entities.has(entity.nameKey)) entities.set(entity.nameKey, entity)
       relations.push({
         sourceKey: source.nameKey,
@@ -153,20 +156,23 @@ function scopeOf({
 }): GraphScope {
   return { agentId, userId }
 }
+/** `fields`: what the caller calls them. With `properties`, also empty ones, it was made for itself. */
 function toEntity(
-  name: string,
-  type: string,
-  properties: Readonly<Record<string, unknown>>,
-  isMade: boolean,
+  {
+    name,
+    type,
+    properties,
+  }: { readonly name: string; readonly type: string; readonly properties?: Readonly<Record<string, unknown>> },
+  fields: { readonly name: string; readonly type: string },
 ): NewEntity {
   const clean = name.normalize('NFC').replaceAll(/\s+/g, ' ').trim()
   return {
     id: newId(),
-    nameKey: keyOf(clean, 'name'),
+    nameKey: keyOf(clean, fields.name),
     name: clean,
-    type: typeName(type, 'entity_type'),
-    properties,
-    isMade,
+    type: typeName(type, fields.type),
+    properties: properties ?? {},
+    isMade: properties !== undefined,
   }
 }
 /** The same for a name however it is written. Throws for one without letters and digits. */
