@@ -14,6 +14,11 @@ const FOREIGN_REST: readonly RegExp[] = [
 /** A line that ends so introduces somebody else's text. */
 const INTRODUCES =
   /\b(?:this|these|following|below|here(?:'s| is| are)|wrote|writes|says?|said|reads?|states?|replied|answered|asks?|asked|quote|e-?mail|mail|message|letter|text|page|article|post|review|transcript|document|notes?|log|output|contents?)\b[^\n:]{0,80}:[ \t]*(?=\n|$)/im
+/** A request to work on a text: the text follows, with or without a word for it. */
+const WORK_REQUESTED =
+  /(?<![\p{L}\p{N}])(?:translat(?:e|ion)|summari[sz]e|proof-?read|re-?write|re-?phrase|paraphrase|correct|shorten|explain|analy[sz]e|classify|extract|convert|tl;?dr|übersetz(?:e|en)|korrigier(?:e|en)|erklär(?:e|en)|fasse?\b[^\n.!?]{0,80}\bzusammen)(?![\p{L}\p{N}])/iu
+/** What stands in a paragraph of its own after a question or a colon is what was asked about. */
+const ASKED_ABOUT = /[?:][ \t]*\n[ \t]*\n/
 /** The same within a line; the rest of the paragraph is not the sender's. */
 const REPORTED =
   /\b(?:wrote|writes|says?|said|reads?|states?|replied|answered|asks?|asked|told (?:me|us|you)|according to [^,:\n]{1,60})(?: (?:to|me|us|that|you))*\s*[:,]\s*\S[^]*?(?=\n\s*\n|$)/gi
@@ -34,7 +39,9 @@ export function ownWords(message: string): string {
   text = text.replaceAll(QUOTED, (quoted) =>
     /^["“„«]/.test(quoted) && quoted.split(/\s+/).length <= MAX_QUOTED_WORDS ? quoted.slice(1, -1) : ' ',
   )
-  const introduced = INTRODUCES.exec(text)
-  if (introduced) text = text.slice(0, introduced.index)
+  for (const pattern of [INTRODUCES, WORK_REQUESTED, ASKED_ABOUT]) {
+    const at = text.search(pattern)
+    if (at >= 0) text = text.slice(0, at)
+  }
   return text.replaceAll(REPORTED, ' ').trim()
 }
