@@ -43,6 +43,7 @@ export {
   removeConfined,
   removeFolder,
   replaceConfined,
+  syncFolder,
 } from './files/late.ts'
 export type { SharedFolder, SharedFolders, SharedFolderStore } from './files/shared-folders.ts'
 export { mediaTypeOf } from './files/media-type.ts'
@@ -75,6 +76,7 @@ export type { Limiter } from './limit/gcra.ts'
 export type { NumberedLine } from './log/feed.ts'
 export { createMask } from './log/mask.ts'
 export { namesSecret } from './log/secret-name.ts'
+export { escapeControls } from './log/text.ts'
 export { classify } from './net/address.ts'
 export { testOutbound } from './net/lazy.ts'
 export { nextHop, readHops } from './net/hops.ts'

@@ -84,6 +84,8 @@ export type {
 
 // Storage
 export type { Changes, PluginDatabase, Statement, Value } from './storage/database.ts'
+export { sqlPart } from './storage/text.ts'
+export type { SqlPart } from './storage/text.ts'
 export type { Logger } from './log/logger.ts'
 export type { KeyValueStorage, StoredValue } from './storage/key-value.ts'
 export type { Vault } from './storage/vault.ts'

@@ -15,10 +15,10 @@ export interface MediaOffer {
 
 /**
  * What the vendor counted: tokens, or seconds of sound. Both are absent where it does not count. Tokens of sound and of
- * pictures are among the others.
+ * pictures are among the others. `words`: those of `output` that are no picture, where the vendor tells.
  */
 export interface MediaUsage {
-  readonly tokens?: { readonly input: number; readonly output: number }
+  readonly tokens?: { readonly input: number; readonly output: number; readonly words?: number }
   readonly seconds?: number
 }
 export interface ImageRequest {

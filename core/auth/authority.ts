@@ -7,7 +7,7 @@ import type { Principal } from './principal.ts'
  *
  * - `read`: nothing.
  * - `conversation`: what ends, and decides nothing that comes later.
- * - `own`: the credential of the caller, and nobody else's.
+ * - `own`: the credential of the caller or what is kept for them, and nobody else's.
  * - `lasting`: what still holds when the caller's credential is gone, or is gone itself: where data and keys go, who
  * may do
  *   what from then on, settings, data deleted for good, the end of the daemon; and who else gets in.

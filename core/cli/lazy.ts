@@ -9,6 +9,7 @@ import type { HomeLocation } from './home-location.ts'
 import type { Joined, JoinRequest } from './join-database.ts'
 import type { OfflineOptions } from './offline.ts'
 import type { Rehearsal } from './rehearse-version.ts'
+import type { Work } from './stopped-database.ts'
 import type { StoppedHome } from './stopped-home.ts'
 
 /** The configuration as the daemon of this home gets it. Throws `ConfigError`. */
@@ -36,6 +37,16 @@ export async function workOffline(
 ): Promise<unknown> {
   const offline = await import('./offline.ts')
   return await offline.workOffline(plugin, work, home, options)
+}
+
+/** Lets offline work write to the database of a home; see `writeOffline` there. Throws a `Failure`. */
+export async function writeOffline<T>(
+  location: HomeLocation,
+  plugins: readonly string[],
+  use: (work: Work) => Promise<T>,
+): Promise<T> {
+  const stopped = await import('./stopped-database.ts')
+  return await stopped.writeOffline(location, plugins, use)
 }
 
 /** Sets a home up for a PostgreSQL database that other daemons use; see `joinDatabase` there. Throws a `Failure`. */

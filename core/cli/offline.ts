@@ -6,6 +6,7 @@ import { builtInFolders } from '../host/folders.ts'
 import { createLoader } from '../host/loader.ts'
 import { createDatabaseSnapshots } from '../host/database-snapshots.ts'
 import { createLog } from '../log/log.ts'
+import type { Fetch } from '../net/fetch.ts'
 import type { PluginDatabase } from '../storage/database.ts'
 import { openReadOnly } from '../storage/read-only.ts'
 import type { ReadOnlyDatabase } from '../storage/read-only.ts'
@@ -22,6 +23,8 @@ export interface OfflineOptions {
   readonly file?: string | undefined
   /** Rows elsewhere, such as a copy of the database: the work reads them, and the secrets there, and makes no copy. */
   readonly sql?: PluginDatabase | undefined
+  /** Requests to addresses of the configuration; without it the work sends none. */
+  readonly fetch?: Fetch
   /** The work needs no secrets: the key of the vault is not looked for. */
   readonly withoutSecrets?: boolean
   /** The work goes on without a database that cannot be read. */
@@ -36,7 +39,7 @@ export interface OfflineOptions {
 export async function workOffline(
   plugin: string,
   work: string,
-  { config, file, sql: elsewhere, withoutSecrets, databaseIsOptional }: OfflineOptions,
+  { config, file, sql: elsewhere, fetch, withoutSecrets, databaseIsOptional }: OfflineOptions,
   options: Readonly<Record<string, string | boolean | undefined>>,
 ): Promise<unknown> {
   const folders = await builtInFolders()
@@ -64,6 +67,8 @@ export async function workOffline(
       db: sql,
       log,
       config: isTree(redacted) ? redacted : {},
+      section: config.plugins[plugin] ?? {},
+      fetch,
       secret: async (name) => (vault ? await vault.read(name) : undefined),
     },
     options,

@@ -58,9 +58,11 @@ export async function rehearseVersion(args: ClientArgs, off: readonly string[]):
   const alive = setInterval(() => undefined, STAY_MS)
   try {
     const definitions = await readDefinitions(location.home, [])
+    const disabled = [...new Set([...config.plugins.disabled, ...off])]
     await copyHome(location.home, database, definitions, copy)
     const { migrated, migrations, problems } = await migrateCopy(copy, definitions)
-    const answers = problems.length === 0 ? await replay(copy, off, client, problems) : { requests: 0, differences: [] }
+    const answers =
+      problems.length === 0 ? await replay(copy, disabled, client, problems) : { requests: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
     clearInterval(alive)
@@ -109,7 +111,7 @@ async function migrateCopy(
 /** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
 async function replay(
   copy: string,
-  off: readonly string[],
+  disabled: readonly string[],
   client: DaemonClient | undefined,
   problems: string[],
 ): Promise<Pick<Rehearsal, 'requests' | 'differences'>> {
@@ -121,7 +123,7 @@ async function replay(
       home_dir: copy,
       data_dir: join(copy, 'data'),
       database_url: `sqlite:${join(copy, 'data', 'svc.db')}`,
-      'plugins.disabled': off,
+      'plugins.disabled': disabled,
       'plugins.paths': [],
       'plugins.watch': false,
     },

@@ -21,7 +21,7 @@ export class HomeRecord<S extends v.GenericSchema> {
   readonly #writes = new SerialQueue()
   #entries: ReadonlyMap<string, v.InferOutput<S>> | undefined
 
-  /** `keep`: the entries that are still of use, of all with the new one, which is the last. */
+  /** `keep`: the entries that are still of use, of all with the new ones, which are the last. */
   constructor(home: string, file: string, schema: S, keep: Keep<S> = (entries) => entries) {
     this.#keep = keep
     this.#home = home
@@ -43,9 +43,14 @@ export class HomeRecord<S extends v.GenericSchema> {
   }
   /** Durable when it settles. */
   put(name: string, entry: v.InferOutput<S>): Promise<void> {
+    return this.putAll([[name, entry]])
+  }
+  /** The same of several at once, in their order. */
+  putAll(added: Entries<S>): Promise<void> {
+    const names = new Set(added.map(([name]) => name))
     return this.#writes.run(async () => {
-      const before = [...(await this.all())].filter(([known]) => known !== name)
-      const entries = new Map(this.#keep([...before, [name, entry]]))
+      const before = [...(await this.all())].filter(([known]) => !names.has(known))
+      const entries = new Map(this.#keep([...before, ...added]))
       const text = JSON.stringify(Object.fromEntries(entries), null, 2)
       await replaceConfined(this.#home, this.#file, `${text}\n`)
       this.#entries = entries

@@ -15,6 +15,7 @@ export const openConfined: typeof Open.openConfined = async (root, name, mode, o
   (await import('./open.ts')).openConfined(root, name, mode, options)
 export const replaceConfined: typeof Replace.replaceConfined = async (root, name, content) =>
   (await import('./replace.ts')).replaceConfined(root, name, content)
+export const syncFolder: typeof Replace.syncFolder = async (path) => (await import('./replace.ts')).syncFolder(path)
 export const readArchive: typeof ReadArchive.readArchive = async (archive, limits, claim) =>
   (await import('./read-archive.ts')).readArchive(archive, limits, claim)
 export const openSharedFolders = async <A extends object>(deps: SharedFoldersDeps<A>): Promise<SharedFolders<A>> =>

@@ -3,6 +3,7 @@ import type { Logger } from '../log/logger.ts'
 import type { PluginDatabase } from '../storage/database.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
+import type { Fetch } from '../net/fetch.ts'
 import type { DatabaseSnapshots } from './database-snapshots.ts'
 import type { PluginUses } from './plugin-uses.ts'
 
@@ -55,12 +56,16 @@ export interface PageDeclaration {
 /** Dependencies of offline work, which runs without setting up the plugin. */
 export interface OfflineDeps {
   readonly databaseSnapshots: DatabaseSnapshots
-  /** Read-only; absent if there is no database that can be opened. */
+  /** Read-only, unless the command opened it to write; absent if there is no database that can be opened. */
   readonly db: PluginDatabase | undefined
   /** A secret of the plugin; `undefined` if there is none. Rejects if it cannot be decrypted. */
   readonly secret: (name: string) => Promise<string | undefined>
   /** The configuration with `***` for secrets. */
   readonly config: Readonly<Record<string, unknown>>
+  /** The section of the plugin as it was given, with its secrets; not validated. */
+  readonly section: unknown
+  /** Requests to addresses of the configuration; absent for work that sends none. */
+  readonly fetch: Fetch | undefined
   readonly log: Logger
 }
 /** Work for a command of the plugin, which parses the result. */

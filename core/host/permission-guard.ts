@@ -9,6 +9,8 @@ import { targetOf, targetOfWebSocket } from '../net/target.ts'
 import type { Spawn, SpawnRequest } from '../process/child.ts'
 import type { PluginDatabase, Value } from '../storage/database.ts'
 import type { OwnTables } from '../storage/own-tables.ts'
+import { toStatement } from '../storage/text.ts'
+import type { SqlPart } from '../storage/text.ts'
 import type { Vault } from '../storage/vault.ts'
 import type { Tools } from '../tools/tool.ts'
 import type { AnyPlugin } from './define.ts'
@@ -202,16 +204,16 @@ function createTableCheck(plugin: string, require: Require, { ownTables }: Permi
 function restrictDatabase(db: PluginDatabase, check: CheckSql): PluginDatabase {
   return {
     dialect: db.dialect,
-    async all<T>(sql: TemplateStringsArray, ...values: Value[]) {
-      await check(sql.join('?'))
+    async all<T>(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]) {
+      await check(toStatement(sql, values).sql)
       return await db.all<T>(sql, ...values)
     },
-    async one<T>(sql: TemplateStringsArray, ...values: Value[]) {
-      await check(sql.join('?'))
+    async one<T>(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]) {
+      await check(toStatement(sql, values).sql)
       return await db.one<T>(sql, ...values)
     },
     async run(sql, ...values) {
-      await check(sql.join('?'))
+      await check(toStatement(sql, values).sql)
       return await db.run(sql, ...values)
     },
     sql: (sql, ...values) => db.sql(sql, ...values),

@@ -40,6 +40,8 @@ export interface DaemonCall {
   readonly signal?: AbortSignal
   /** Milliseconds for the whole answer; default 30 seconds. 0 waits for ever. */
   readonly timeoutMs?: number
+  /** By lower-case name, such as `idempotency-key`. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 export interface ServerEvent {
   readonly event: string
@@ -137,7 +139,7 @@ class HttpDaemonClient implements DaemonClient {
     path: string,
     call: DaemonCall & { readonly headers: Readonly<Record<string, string>> },
   ): Promise<RawExchange> {
-    const response = await this.#request(method, path, { ...call, timeoutMs: 0 }, 'stream', call.headers)
+    const response = await this.#request(method, path, { ...call, timeoutMs: 0 }, 'stream')
     const { status, headers } = response
     const body = response._data as unknown
     const text =
@@ -149,18 +151,12 @@ class HttpDaemonClient implements DaemonClient {
   }
 
   /** ofetch is loaded with the first request: most of the daemon never makes one here. */
-  async #request(
-    method: string,
-    path: string,
-    call: DaemonCall,
-    responseType: 'json' | 'stream',
-    headers: Readonly<Record<string, string>> = {},
-  ) {
+  async #request(method: string, path: string, call: DaemonCall, responseType: 'json' | 'stream') {
     const { ofetch } = await import('ofetch')
     const timeoutMs = call.timeoutMs ?? 30_000
     const settings: FetchOptions<'json' | 'stream'> = {
       method,
-      headers: { ...headers, ...this.#headers },
+      headers: { ...call.headers, ...this.#headers },
       responseType,
       retry: 0,
       ignoreResponseError: true,

@@ -2,6 +2,7 @@ import type { Broadcast } from './broadcast.ts'
 import type { DatabaseServer } from './database-server.ts'
 import type { BroadcastFigures } from './postgres-broadcast.ts'
 import type { PoolFigures } from './postgres-pool.ts'
+import type { SqlPart } from './text.ts'
 
 /** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null
@@ -45,20 +46,20 @@ export function tellWritten(
 }
 
 /**
- * SQL for one plugin. Values are always bound, never spliced. Reads see every write that has settled.
+ * SQL for one plugin. Values are always bound, never spliced; only what `sqlPart` made becomes text. Reads see every write that has settled.
  * Rejects with `Refusal('service_unavailable')` when the database is locked, full or gone; other failures are defects.
  */
 export interface PluginDatabase {
   /** The engine that runs the SQL. */
   readonly dialect: 'sqlite' | 'postgresql'
   /** Every row, in the order of the statement. */
-  all<T>(sql: TemplateStringsArray, ...values: Value[]): Promise<T[]>
+  all<T>(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T[]>
   /** The first row, or `undefined` when there is none. */
-  one<T>(sql: TemplateStringsArray, ...values: Value[]): Promise<T | undefined>
+  one<T>(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T | undefined>
   /** One statement, durable before it settles. `changes` is the number of rows written. */
-  run(sql: TemplateStringsArray, ...values: Value[]): Promise<Changes>
+  run(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<Changes>
   /** Builds a statement for `batch` without running it. */
-  sql(sql: TemplateStringsArray, ...values: Value[]): Statement
+  sql(sql: TemplateStringsArray, ...values: (Value | SqlPart)[]): Statement
   /**
    * All or nothing, durable before it settles. There is no interactive transaction: a batch never awaits inside. On
    * PostgreSQL batches are carried out side by side: one that is to come after another awaits it. When the connection is

@@ -4,6 +4,7 @@ import type { Changes, PluginDatabase, Statement, Value } from './database.ts'
 import { toNumbered } from './dialect.ts'
 import { readColumn } from './postgres-pool.ts'
 import { toStatement } from './text.ts'
+import type { SqlPart } from './text.ts'
 
 /** SQL in one transaction on a connection of its own, which the caller begins and ends: a batch is a savepoint in it. */
 export class PostgresTransaction implements PluginDatabase {
@@ -15,17 +16,17 @@ export class PostgresTransaction implements PluginDatabase {
     this.#client = client
   }
 
-  sql(template: TemplateStringsArray, ...values: Value[]): Statement {
+  sql(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Statement {
     return toStatement(template, values)
   }
   // As in the database of a daemon: the type of a row is the word of the store.
-  async all<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T[]> {
+  async all<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T[]> {
     return (await this.query(toStatement(template, values))).rows as T[]
   }
-  async one<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T | undefined> {
+  async one<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T | undefined> {
     return (await this.all<T>(template, ...values))[0]
   }
-  async run(template: TemplateStringsArray, ...values: Value[]): Promise<Changes> {
+  async run(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<Changes> {
     return { changes: (await this.query(toStatement(template, values))).changes }
   }
   async batch(statements: readonly Statement[]): Promise<readonly Changes[]> {

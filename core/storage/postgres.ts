@@ -8,6 +8,7 @@ import type { PostgresSettings } from './postgres-client.ts'
 import { PostgresPool } from './postgres-pool.ts'
 import type { PoolFigures, RunOptions } from './postgres-pool.ts'
 import { Recent, refuseControl, toStatement } from './text.ts'
+import type { SqlPart } from './text.ts'
 
 const WRITES = /^\s*(insert|update|delete|with\b[\s\S]*\b(insert\s+into|update|delete\s+from))\b/i
 const PLAIN_WRITE = /^\s*(insert|update|delete)\b(?![\s\S]*\breturning\b)/i
@@ -30,20 +31,20 @@ export class PostgresDatabase implements PluginDatabase {
     return this.#pool.figures
   }
 
-  sql(template: TemplateStringsArray, ...values: Value[]): Statement {
+  sql(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Statement {
     return toStatement(template, values)
   }
 
   // The type of a row is the word of the store that wrote the SQL; a row that holds JSON is parsed there.
-  async all<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T[]> {
+  async all<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T[]> {
     const statement = toStatement(template, values)
     const [answer] = await this.#run([this.#prepare(statement)], { isRead: !WRITES.test(statement.sql) })
     return [...(answer?.rows ?? [])] as T[]
   }
-  async one<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T | undefined> {
+  async one<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T | undefined> {
     return (await this.all<T>(template, ...values))[0]
   }
-  async run(template: TemplateStringsArray, ...values: Value[]): Promise<Changes> {
+  async run(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<Changes> {
     const [changes] = await this.batch([toStatement(template, values)])
     return changes ?? { changes: 0 }
   }

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import type { PluginDatabase, Value } from './database.ts'
+import type { PluginDatabase, Statement, Value } from './database.ts'
 import { steady, toStatement } from './text.ts'
+import type { SqlPart } from './text.ts'
 
 /** A database file for reading, whether or not a daemon has it open. Whoever opened it disposes it. */
 export interface ReadOnlyDatabase extends Disposable {
@@ -34,8 +35,7 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
   const db = new Sqlite(file, { readonly: true, timeout: 2_000 })
   db.function('svc_text_problem', { deterministic: true }, (bytes) => textProblem(bytes))
   const prepared = new Map<string, Sqlite.Statement<unknown[]>>()
-  const prepare = (template: TemplateStringsArray, values: readonly Value[]): Sqlite.Statement<unknown[]> => {
-    const { sql } = toStatement(template, values)
+  const prepare = ({ sql }: Statement): Sqlite.Statement<unknown[]> => {
     let statement = prepared.get(sql)
     if (!statement) prepared.set(sql, (statement = db.prepare<unknown[]>(steady(sql))))
     return statement
@@ -44,11 +44,13 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
     sql: {
       dialect: 'sqlite',
       // As in the database that can be written: the type of a row is the word of the store.
-      async all<T>(template: TemplateStringsArray, ...values: Value[]) {
-        return prepare(template, values).all(...values) as T[]
+      async all<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]) {
+        const statement = toStatement(template, values)
+        return prepare(statement).all(...statement.values) as T[]
       },
-      async one<T>(template: TemplateStringsArray, ...values: Value[]) {
-        return prepare(template, values).get(...values) as T | undefined
+      async one<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]) {
+        const statement = toStatement(template, values)
+        return prepare(statement).get(...statement.values) as T | undefined
       },
       sql: (template, ...values) => toStatement(template, values),
       run: async () => refused(),

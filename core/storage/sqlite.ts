@@ -4,6 +4,7 @@ import type { Changes, PluginDatabase, Statement, Value } from './database.ts'
 import { codeOf, isBusy, isPoison, translate } from './failure.ts'
 import type { SqliteConnection } from './sqlite-connection.ts'
 import { toStatement } from './text.ts'
+import type { SqlPart } from './text.ts'
 
 const READ_RETRY_MS = 10
 const READ_WAIT_MS = 2_000
@@ -19,16 +20,16 @@ export class SqliteDatabase implements PluginDatabase {
     this.#commit = new GroupCommit(connection, log, onFull)
   }
 
-  sql(template: TemplateStringsArray, ...values: Value[]): Statement {
+  sql(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Statement {
     return toStatement(template, values)
   }
 
   // The type of a row is the word of the store that wrote the SQL; a row that holds JSON is parsed there.
-  async all<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T[]> {
+  async all<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T[]> {
     const statement = toStatement(template, values)
     return (await this.#query(statement, () => this.#connection.all(statement))) as T[]
   }
-  async one<T>(template: TemplateStringsArray, ...values: Value[]): Promise<T | undefined> {
+  async one<T>(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<T | undefined> {
     const statement = toStatement(template, values)
     const rows = await this.#query(statement, () => {
       const row = this.#connection.one(statement)
@@ -36,7 +37,7 @@ export class SqliteDatabase implements PluginDatabase {
     })
     return rows[0] as T | undefined
   }
-  async run(template: TemplateStringsArray, ...values: Value[]): Promise<Changes> {
+  async run(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): Promise<Changes> {
     const [outcome] = await this.#commit.submit([toStatement(template, values)])
     return { changes: outcome?.changes ?? 0 }
   }

@@ -4,10 +4,47 @@ import { mapCode } from './dialect.ts'
 /** A template's text, joined once. The key is the template itself: the same place in the code is the same object. */
 const texts = new WeakMap<TemplateStringsArray, string>()
 
-export function toStatement(template: TemplateStringsArray, values: readonly Value[]): Statement {
+export function toStatement(template: TemplateStringsArray, values: readonly (Value | SqlPart)[]): Statement {
+  for (const value of values) if (value instanceof SqlPart) return compose(template, values)
   let sql = texts.get(template)
   if (sql === undefined) texts.set(template, (sql = template.join('?')))
-  return { sql, values }
+  return { sql, values: values as readonly Value[] }
+}
+function compose([first = '', ...rest]: TemplateStringsArray, values: readonly (Value | SqlPart)[]): Statement {
+  let sql = first
+  const bound: Value[] = []
+  for (const [place, text] of rest.entries()) {
+    const value = values[place] ?? null
+    if (value instanceof SqlPart) bound.push(...value.values)
+    else bound.push(value)
+    sql += (value instanceof SqlPart ? value.sql : '?') + text
+  }
+  return { sql, values: bound }
+}
+
+/**
+ * A part of a statement, with its values. `sqlPart` alone makes one: an object that came as JSON is never taken for SQL.
+ */
+export class SqlPart {
+  readonly #statement: Statement
+  constructor({ sql, values }: Statement) {
+    this.#statement = { sql, values: Object.freeze([...values]) }
+  }
+  /** The text, with `?` for each value. */
+  get sql(): string {
+    return this.#statement.sql
+  }
+  /** The values, in the order of the question marks. */
+  get values(): readonly Value[] {
+    return this.#statement.values
+  }
+}
+/**
+ * A condition, or another part of SQL, that several statements share: ``db.all`SELECT id FROM t WHERE ${part}` `` has its
+ * text and binds its values. Parts may have parts.
+ */
+export function sqlPart(template: TemplateStringsArray, ...values: (Value | SqlPart)[]): SqlPart {
+  return new SqlPart(toStatement(template, values))
 }
 
 /**

@@ -1,7 +1,6 @@
 import { findNearest, suggest } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
-import type { LoadedAgent } from './registry.ts'
 
 /**
  * The list as it is stored: `*` means all, which is an empty list. Throws `invalid_request` for an unknown name, unless
@@ -11,7 +10,7 @@ export async function checkAssigned(
   assignable: Assignable,
   kind: 'skills' | 'mcp_servers',
   wanted: readonly string[],
-  { manifest }: LoadedAgent,
+  { manifest }: { readonly manifest: Readonly<Record<'skills' | 'mcp_servers', readonly string[]>> },
 ): Promise<readonly string[]> {
   const list = wanted.includes('*') ? [] : wanted
   const available = await assignable(kind)

@@ -1,7 +1,8 @@
 import { exceeds } from './inherit.ts'
-import { editManifest, mentions, parseManifest } from './manifest.ts'
+import { editManifest, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
+import { mentions } from './mentions.ts'
 
 /** The manifest of a child, with what it leaves open filled in, and the first right in it that the parent has not. */
 export function inherited(

@@ -39,6 +39,17 @@ export interface ModelChoice {
 /** A capability that a manifest grants; a tool names the one it `needs`. */
 export type Capability = keyof Manifest['capabilities']
 
+/** `schedule` of a manifest: `reactive` works when somebody asks. `prompt` is what the agent is asked each time. */
+export type WorkSchedule =
+  | 'reactive'
+  | {
+      /** A cron expression of five fields in a time zone, UTC when absent. */
+      readonly periodic?: { readonly cron: string; readonly tz?: string; readonly prompt?: string }
+      readonly continuous?: { readonly check_interval_secs: number; readonly prompt?: string }
+      /** When something happens, such as `event:agent_spawned`, `memory:user.*` or `content:flood`. */
+      readonly proactive?: { readonly conditions: readonly string[]; readonly prompt?: string }
+    }
+
 /** The parsed manifest with its defaults filled in (Interface 2.1, API facts 2.1). */
 export interface Manifest {
   readonly name: string
@@ -103,6 +114,10 @@ export interface Manifest {
     /** A score from this on is complex. */
     readonly complex_threshold: number
   }
+  /** When it works without being asked, which the plugins of schedules and triggers see to. */
+  readonly schedule: WorkSchedule
+  /** Triggers of the agent, as `POST /api/triggers` takes them, without `agent_id`. */
+  readonly triggers: readonly Readonly<Record<string, unknown>>[]
   readonly session_mode: 'persistent' | 'new'
   readonly profile?: 'minimal' | 'coding' | 'research' | 'messaging' | 'automation' | 'full' | 'custom' | undefined
   /** Empty lists mean all of them, unless the matching `_disabled` is set. */
@@ -220,15 +235,30 @@ export const Agents = defineService<Agents>()('agents')
 export interface SpawnSource {
   /** A plugin made it of what came with svc, unchanged: it counts as signed where `manifest_signing` asks for that. */
   readonly isShipped?: boolean
+  /** Its schedule and its triggers are disabled until a person enables them. */
+  readonly isResting?: boolean
+}
+/** The agent that makes another one, and for whom it does so. */
+export interface SpawnAuthor {
+  readonly agentId: string
+  /** The agents for which it works, itself the last. */
+  readonly onBehalf: readonly string[]
+  /** Where the manifest comes from, such as `ExternalNetwork`. */
+  readonly labels: readonly string[]
 }
 
 /** Agents created by agents. What applies to a child applies to all its descendants. */
 export interface Family {
   /**
    * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming
-   * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases.
+   * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases. `onBehalf`: the
+   * agents for which the first one works.
    */
-  spawn(parentId: string, manifestToml: string, options?: SpawnSource): Promise<Agent>
+  spawn(
+    parentId: string,
+    manifestToml: string,
+    options?: SpawnSource & Partial<Pick<SpawnAuthor, 'onBehalf' | 'labels'>>,
+  ): Promise<Agent>
   /** The id of the agent that made another one, which may have been removed since; `undefined` when none did. */
   parentOf(agent: Agent): string | undefined
   /** Whether the second descends from the first, at any distance. */
@@ -246,10 +276,20 @@ export interface AgentVariables {
 }
 export const AgentVariables = defineService<AgentVariables>()('agent-variables')
 
-/** Statements for the batch that makes an agent: what other plugins keep of it is on disk together with it. */
-export const AgentSpawning = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
-  'agents:spawning',
-)
+/** An agent is being made. */
+export interface Spawning {
+  readonly agent: Agent
+  readonly statements: readonly Statement[]
+  /** Absent when no agent makes it. */
+  readonly by?: SpawnAuthor | undefined
+  /** What wakes it is to be disabled. */
+  readonly isResting?: boolean | undefined
+}
+/**
+ * Statements for the batch that makes an agent: what other plugins keep of it is on disk together with it. Throws what
+ * refuses the manifest.
+ */
+export const AgentSpawning = transform<Spawning>('agents:spawning')
 /** An agent was made. It is on disk and accepts messages, unless its manifest disables it. */
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
 /** An agent was removed, and its rows are deleted. */
@@ -258,6 +298,16 @@ export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
 export const AgentKilling = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
   'agents:killing',
 )
+/** The manifest of an agent is being changed. */
+export interface Changing {
+  readonly before: Agent
+  readonly agent: Agent
+  readonly statements: readonly Statement[]
+  /** Somebody sent a whole manifest, and not some values of it. */
+  readonly isWhole: boolean
+}
+/** Statements for the batch that changes the manifest of an agent. Throws what refuses the change. */
+export const AgentChanging = transform<Changing>('agents:changing')
 /** State, manifest or active session changed. */
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
 

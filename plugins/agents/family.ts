@@ -1,7 +1,7 @@
 import { enforced, isNotHeld } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Agent, Family, SpawnSource } from './contract.ts'
+import type { Agent, Family, SpawnAuthor, SpawnSource } from './contract.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 import type { AgentStore } from './store.ts'
@@ -44,7 +44,11 @@ export class FamilyService implements Family {
     }
   }
 
-  async spawn(parentId: string, manifestToml: string, options?: SpawnSource): Promise<Agent> {
+  async spawn(
+    parentId: string,
+    manifestToml: string,
+    options?: SpawnSource & Partial<Pick<SpawnAuthor, 'onBehalf' | 'labels'>>,
+  ): Promise<Agent> {
     const parent = await this.#agents.require(parentId)
     const root = rootOf(parent)
     const deps = {

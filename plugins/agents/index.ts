@@ -11,6 +11,7 @@ import { bulkRoutes } from './bulk-routes.ts'
 import { AgentsConfig, SigningConfig } from './config.ts'
 import {
   AgentChanged,
+  AgentChanging,
   AgentKilled,
   AgentKilling,
   Agents,
@@ -46,11 +47,21 @@ export default definePlugin({
   version: '1.0.0',
   config: AgentsConfig,
   sections: { manifest_signing: v.optional(SigningConfig, {}) },
-  hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed, TemplateAsked],
+  hooks: [
+    AgentSpawning,
+    AgentSpawned,
+    AgentKilled,
+    AgentKilling,
+    AgentChanging,
+    AgentChanged,
+    AssignablesListed,
+    TemplateAsked,
+  ],
   requires: { audit: Audit, snapshots: DatabaseSnapshots },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family, variables: AgentVariables },
   migrations,
+  offline: { ids: async ({ db, log }) => (db ? (await new AgentStore(db, log).all()).map(({ id }) => id) : []) },
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools, vault }) {
     const store = new AgentStore(db, log)
     const { policy } = config.manifest_signing

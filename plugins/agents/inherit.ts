@@ -1,4 +1,5 @@
 import type { Manifest } from './contract.ts'
+import { mayUse } from './tool-rights.ts'
 
 /** Limits for which 0 means "no limit". */
 const unlimitedAtZero = [
@@ -29,6 +30,7 @@ export function exceeds(parent: Manifest, child: Manifest): string | undefined {
     flag('capabilities.ofp_discover', requested.ofp_discover, mine.ofp_discover) ??
     named('skills', child, parent, 'skills_disabled') ??
     named('mcp_servers', child, parent, 'mcp_disabled') ??
+    wakes(parent, child) ??
     environment(parent, child) ??
     policies(parent, child) ??
     numbers(parent, child)
@@ -97,6 +99,20 @@ function named(
   return firstOutside(what, child[what], parent[what])
 }
 
+/** Who may not make a schedule or a trigger for itself gives none to its child, unless it is its own. */
+function wakes(parent: Manifest, child: Manifest): string | undefined {
+  const may = (name: string): boolean => mayUse(parent, 'full', { name, risk: 'write' })
+  const { schedule } = child
+  if (schedule !== 'reactive' && !same(parent.schedule, schedule)) {
+    if ((schedule.periodic || schedule.continuous) && !may('schedule_create'))
+      return 'schedule: it needs schedule_create'
+    if (schedule.proactive && !may('trigger_create')) return 'schedule: it needs trigger_create'
+  }
+  if (child.triggers.length > 0 && !same(parent.triggers, child.triggers) && !may('trigger_create'))
+    return 'triggers: they need trigger_create'
+  return undefined
+}
+
 /** Decides where keys are sent: a child that names both a variable and an address could send any secret anywhere. */
 function environment(parent: Manifest, child: Manifest): string | undefined {
   const known = new Set([parent.model, ...parent.fallback_models].map(address))
@@ -111,7 +127,6 @@ const EMPTY = address({})
 
 /** Tables that narrow or widen what tools do are handed on as they are. */
 function policies(parent: Manifest, child: Manifest): string | undefined {
-  const same = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
   if (parent.exec_policy !== undefined && !same(parent.exec_policy, child.exec_policy))
     return "exec_policy: differs from the parent's"
   if (!same(parent.tools, child.tools)) return "tools: differs from the parent's"
@@ -127,6 +142,7 @@ function policies(parent: Manifest, child: Manifest): string | undefined {
 const value = (manifest: object, key: string): unknown => Object.entries(manifest).find(([name]) => name === key)?.[1]
 const isEmpty = (table: unknown): boolean =>
   typeof table === 'object' && table !== null && Object.keys(table).length === 0
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b))
 function sorted(table: unknown): unknown {
   if (Array.isArray(table)) return table.map(sorted)
   if (typeof table !== 'object' || table === null) return table

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { line } from 'svc/sdk'
+import type { WorkSchedule } from './contract.ts'
 
 const control = /\p{Cc}/u
 const whole = (least: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(Number.MAX_SAFE_INTEGER))
@@ -115,14 +116,24 @@ const Injection = v.looseObject({
   condition: v.optional(text),
 })
 
-const Schedule = v.union(
-  [
-    v.literal('reactive'),
-    v.looseObject({ periodic: v.object({ cron: v.string() }) }),
-    v.looseObject({ proactive: v.object({ conditions: list() }) }),
-    v.looseObject({ continuous: v.object({ check_interval_secs: v.optional(whole(1), 300) }) }),
-  ],
-  'Expected "reactive" or a table periodic, proactive or continuous',
+const prompt = v.exactOptional(
+  v.pipe(v.string(), v.trim(), v.nonEmpty('must not be empty'), v.maxLength(16_384, 'at most 16384 characters')),
+)
+const Periodic = v.object({ cron: v.string(), tz: v.exactOptional(text), prompt })
+const Proactive = v.object({ conditions: list(), prompt })
+const Continuous = v.object({ check_interval_secs: v.optional(whole(1), 300), prompt })
+const WorkTimes = v.pipe(
+  v.object({
+    periodic: v.exactOptional(Periodic),
+    proactive: v.exactOptional(Proactive),
+    continuous: v.exactOptional(Continuous),
+  }),
+  v.check((times) => Object.keys(times).length > 0, 'Expected "reactive" or a table periodic, proactive or continuous'),
+)
+const Reactive = v.literal('reactive', 'Expected "reactive" or a table periodic, proactive or continuous')
+// What else the values have to be, the plugins of schedules and triggers say, when the agent is made or changed.
+const Schedule: v.GenericSchema<unknown, WorkSchedule> = v.lazy((given) =>
+  typeof given === 'object' ? WorkTimes : Reactive,
 )
 
 /**
@@ -188,7 +199,6 @@ const known = (schema: { readonly entries: object }) => new Set(Object.keys(sche
  * reported as warnings. `*` matches every key of a table.
  */
 export const idleKeys: readonly string[] = [
-  'schedule',
   'priority',
   'allowed_plugins',
   'inherit_parent_context',
@@ -201,7 +211,6 @@ export const idleKeys: readonly string[] = [
   'cache_context',
   'thinking.budget_tokens',
   'thinking.stream_thinking',
-  'triggers',
   'tools.*',
   'resources.max_memory_bytes',
   'resources.max_cpu_time_ms',
@@ -226,4 +235,23 @@ export const knownKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['autonomous', known(Autonomous)],
   ['routing', known(Routing)],
   ['fallback_models', new Set(Object.keys(choice))],
+  ['schedule', known(WorkTimes)],
+  ['schedule.periodic', known(Periodic)],
+  ['schedule.proactive', known(Proactive)],
+  ['schedule.continuous', known(Continuous)],
+  [
+    'triggers',
+    new Set([
+      'pattern',
+      'prompt_template',
+      'enabled',
+      'max_fires',
+      'target_agent_id',
+      'cooldown_secs',
+      'session_mode',
+      'workflow_id',
+      'delivery',
+      'delivery_targets',
+    ]),
+  ],
 ])

@@ -67,23 +67,8 @@ function openTable(parent: TomlTable, key: string): TomlTable {
   return made
 }
 
-/**
- * Whether the text itself has a key, by path, instead of leaving it to the default. The text is read once, for all
- * questions.
- */
-export function mentions(toml: string): (path: string) => boolean {
-  const table = readTable(toml)
-  return (path) => {
-    let at: unknown = table
-    for (const key of path.split('.')) {
-      if (!isTable(at) || !Object.hasOwn(at, key)) return false
-      at = at[key]
-    }
-    return true
-  }
-}
-
-function readTable(toml: string): TomlTable {
+/** Throws `invalid_request` with line and column. */
+export function readTable(toml: string): TomlTable {
   // A half of a surrogate pair would come back from the database as another character.
   if (!toml.isWellFormed()) throw new Refusal('invalid_request', 'manifest_toml: is not well-formed Unicode')
   try {
@@ -103,7 +88,7 @@ function readTable(toml: string): TomlTable {
 
 function unknownKeys(table: TomlTable): readonly UnknownKey[] {
   const found = [...knownKeys].flatMap(([section, keys]) => {
-    const tables = section === '' ? [table] : [table[section]].flat().filter(isTable)
+    const tables = tablesAt(table, section)
     const path = section === '' ? '' : `${section}.`
     return tables.flatMap((part) =>
       Object.keys(part).flatMap((key) => (keys.has(key) ? [] : [toUnknownKey(key, keys, path)])),
@@ -112,10 +97,12 @@ function unknownKeys(table: TomlTable): readonly UnknownKey[] {
   return [...new Map(found.map((key) => [key.path, key])).values()].slice(0, 100)
 }
 
-/** What has the effect that such a key is meant to have. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  schedule: 'POST /api/schedules and the tool schedule_create make schedules',
-  triggers: 'POST /api/triggers and the tool trigger_create make triggers',
+/** A table by its path, or the tables of a list; the whole by an empty path. */
+function tablesAt(table: TomlTable, path: string): readonly TomlTable[] {
+  if (path === '') return [table]
+  return path
+    .split('.')
+    .reduce<readonly TomlTable[]>((at, key) => at.flatMap((one) => [one[key]].flat().filter(isTable)), [table])
 }
 
 /**
@@ -129,9 +116,7 @@ function idle(table: TomlTable): string[] {
     const given =
       second === undefined ? at : isTable(at) ? (second === '*' ? Object.keys(at)[0] : at[second]) : undefined
     if (given === undefined || isUsual(path, given)) return []
-    const instead = INSTEAD[path]
-    const what = instead === undefined ? '' : `: ${instead}`
-    return [`"${path.replace('.*', '')}" is kept and has no effect yet${what}`]
+    return [`"${path.replace('.*', '')}" is kept and has no effect yet`]
   })
 }
 function isUsual(path: string, given: unknown): boolean {
@@ -167,6 +152,6 @@ function withoutEffect(document: ManifestDocument): string[] {
   ]
 }
 
-function isTable(value: unknown): value is TomlTable {
+export function isTable(value: unknown): value is TomlTable {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }

@@ -21,7 +21,7 @@ import type { AgentService } from './service.ts'
 export function agentRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
   return [
     listRoute(agents),
-    spawnRoute(agents),
+    spawnRoute(agents, assignable),
     readRoute(agents),
     killRoute(agents),
     modelRoute(agents),
@@ -57,7 +57,7 @@ function listRoute(agents: AgentService): AnyRoute {
   })
 }
 
-function spawnRoute(agents: AgentService): AnyRoute {
+function spawnRoute(agents: AgentService, assignable: Assignable): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/agents',
@@ -77,10 +77,19 @@ function spawnRoute(agents: AgentService): AnyRoute {
     },
     async handle({ body, effectId }) {
       const { toml, ...signed } = await agents.open(body)
-      const agent = await agents.spawn(toml, { name: body.name, id: effectId, ...signed })
+      const { name, skills } = body
+      if (skills?.includes('*') === false) await checkSkills(assignable, skills)
+      const file = body.manifest_toml || body.template === undefined ? undefined : `${body.template}.toml`
+      const agent = await agents.spawn(toml, { name, skills, id: effectId, file, ...signed })
       return toSpawned(agent, [...(await agents.warnings(agent)), ...agents.unsigned(agent)])
     },
   })
+}
+
+/** Throws `invalid_request` for one that there is not. */
+async function checkSkills(assignable: Assignable, skills: readonly string[]): Promise<void> {
+  const { checkAssigned } = await import('./check-assigned.ts')
+  await checkAssigned(assignable, 'skills', skills, { manifest: { skills: [], mcp_servers: [] } })
 }
 
 function readRoute(agents: AgentService): AnyRoute {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { orAbsent, readOwnJson } from 'svc/internal'
+import { Names } from './assignable.ts'
 import { Identity, StoredIdentity } from './identity.ts'
 import { ModelName } from './manifest-schema.ts'
 
@@ -63,6 +64,9 @@ export const NewAgent = v.object({
   manifest_toml: orAbsent(v.string()),
   template: orAbsent(v.pipe(v.string(), v.regex(/^[A-Za-z0-9][\w.-]{0,127}$/, 'Invalid template name'))),
   name: orAbsent(v.string()),
+  skills: orAbsent(
+    v.pipe(Names, v.description('Instead of those of the manifest: these and no other; ["*"] is all of them.')),
+  ),
   signed_manifest: orAbsent(v.unknown()),
 })
 export type NewAgent = v.InferOutput<typeof NewAgent>

@@ -4,12 +4,20 @@ import { enforced, findNearest, isNotHeld, readOwnJson, suggest } from 'svc/inte
 import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
-import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning, TemplateAsked } from './contract.ts'
-import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice } from './contract.ts'
+import {
+  AgentChanged,
+  AgentChanging,
+  AgentKilled,
+  AgentKilling,
+  AgentSpawned,
+  AgentSpawning,
+  TemplateAsked,
+} from './contract.ts'
+import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice, SpawnAuthor } from './contract.ts'
 import type { CloneOptions } from './clone.ts'
 import type { IdentityChange } from './identity.ts'
-import { editManifest, mentions, parseManifest } from './manifest.ts'
-import type { ManifestEdits } from './manifest.ts'
+import { editManifest, parseManifest } from './manifest.ts'
+import type { ManifestEdits, ParsedManifest } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import type { ChooseModel, NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
@@ -45,6 +53,8 @@ export interface AgentServiceDeps {
 export interface SpawnOptions {
   /** Instead of the name in the manifest. */
   readonly name?: string | undefined
+  /** Instead of those in the manifest: these and no other. `*` alone is all of them. */
+  readonly skills?: readonly string[] | undefined
   readonly id?: string | undefined
   readonly permission?: Agent['permission']
   /** Who signed it; `null` when nobody did. */
@@ -55,12 +65,19 @@ export interface SpawnOptions {
   readonly isShipped?: boolean | undefined
   /** First in the batch, which fails with them. */
   readonly conditions?: readonly Statement[]
+  /** The agent that makes it. */
+  readonly by?: SpawnAuthor | undefined
+  /** What wakes it is disabled. */
+  readonly isResting?: boolean | undefined
+  /** What an error calls the manifest. */
+  readonly file?: string | undefined
 }
 
 /** How often a change is repeated when other daemons change the same agent meanwhile. */
 const MAX_TRIES = 5
-/** `what` is for the audit log. */
-type Change = Partial<AgentRow> & { readonly what?: string }
+/** `what` is for the audit log. `isWhole`: somebody sent the whole manifest. */
+type Change = Partial<AgentRow> & { readonly what?: string; readonly isWhole?: boolean }
+const loadNewManifest = () => import('./new-manifest.ts')
 /** Of the model's section, what belongs to the provider and not to the agent. */
 const OF_PROVIDER = ['base_url', 'api_key_env'] as const
 
@@ -126,22 +143,8 @@ export class AgentService implements Agents {
   }
   /** What is known of the manifest and of the models it names, for the answer to who made or changed the agent. */
   async warnings(agent: LoadedAgent): Promise<readonly string[]> {
-    return [
-      ...(mentions(agent.manifestToml)('name')
-        ? []
-        : [`the manifest has no "name", so the agent is called "${agent.name}"`]),
-      ...agent.warnings,
-      ...(await this.#unknownSkills(agent.manifest.skills)),
-      ...(await this.#deps.modelWarnings(agent.manifest)),
-    ]
-  }
-  async #unknownSkills(wanted: readonly string[]): Promise<readonly string[]> {
-    const named = wanted.filter((name) => !name.includes('*'))
-    if (named.length === 0) return []
-    const known = await this.#deps.skills()
-    return named
-      .filter((name) => !known.includes(name))
-      .map((name) => `skills: there is no "${name}"${suggest(findNearest(name, known))}; the agent works without it`)
+    const { warningsOf } = await import('./new-manifest.ts')
+    return [...(await warningsOf(agent, this.#deps.skills)), ...(await this.#deps.modelWarnings(agent.manifest))]
   }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
@@ -176,13 +179,26 @@ export class AgentService implements Agents {
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
   async spawn(manifestToml: string, options: SpawnOptions = {}): Promise<LoadedAgent> {
     this.#checkSize(manifestToml)
-    const { name, id, permission = 'full', isShipped = false, conditions = [] } = options
-    const { signedBy = null, envelope = null } = isShipped
-      ? { signedBy: SHIPPED, envelope: await this.#deps.sealShipped(manifestToml) }
-      : options
-    this.#deps.signatures.admit(signedBy)
-    const more = { permission, signed_by: signedBy, envelope, ...(id === undefined ? {} : { id }) }
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), more, conditions)
+    const { name, skills, id, permission = 'full', isShipped = false } = options
+    try {
+      const named = name === undefined ? manifestToml : editManifest(manifestToml, { name })
+      const { toml, isWider } = skills
+        ? (await loadNewManifest()).withSkills(named, skills)
+        : { toml: named, isWider: false }
+      const { signedBy = null, envelope = null } = isWider
+        ? {}
+        : isShipped
+          ? { signedBy: SHIPPED, envelope: await this.#deps.sealShipped(manifestToml) }
+          : options
+      this.#deps.signatures.admit(signedBy)
+      const more = { permission, signed_by: signedBy, envelope, ...(id === undefined ? {} : { id }) }
+      return await this.#register(toml, more, options)
+    } catch (error) {
+      throw (await loadNewManifest()).withLine(manifestToml, error, {
+        replaced: name === undefined ? [] : ['name'],
+        ...(options.file !== undefined && { file: options.file }),
+      })
+    }
   }
 
   /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
@@ -191,11 +207,11 @@ export class AgentService implements Agents {
       return body.manifest_toml
         ? { toml: body.manifest_toml, signedBy: null, envelope: null }
         : await this.#openTemplate(body.template)
-    // With another name it would be another text than the one that was signed.
-    if (body.name !== undefined || body.template !== undefined)
+    // With another name or other skills it would be another text than the one that was signed.
+    if (body.name !== undefined || body.template !== undefined || body.skills !== undefined)
       throw new Refusal(
         'invalid_request',
-        'signed_manifest: a signed manifest keeps its name; send it without name and template',
+        'signed_manifest: a signed manifest keeps its name and its skills; send it without name, template and skills',
       )
     return await this.#deps.signatures.open(body.signed_manifest, body.manifest_toml)
   }
@@ -252,7 +268,7 @@ export class AgentService implements Agents {
   async #register(
     toml: string,
     more: Partial<AgentRow> = {},
-    conditions: readonly Statement[] = [],
+    { conditions = [], by, isResting }: Pick<SpawnOptions, 'conditions' | 'by' | 'isResting'> = {},
   ): Promise<LoadedAgent> {
     const parsed = parseManifest(toml)
     await this.#checkAddresses(parsed.document)
@@ -277,7 +293,8 @@ export class AgentService implements Agents {
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
     const { hooks, registry, store } = this.#deps
-    const { statements } = await hooks.apply(AgentSpawning, { agent: registry.read(row, parsed), statements: [] })
+    const spawning = { agent: registry.read(row, parsed), statements: [], by, isResting }
+    const { statements } = await hooks.apply(AgentSpawning, spawning)
     await this.#commit(row, [...conditions, store.insert(row), ...statements], {
       event: 'agent_spawned',
       agentId: row.id,
@@ -393,7 +410,7 @@ export class AgentService implements Agents {
     this.#checkSize(toml)
     this.#deps.signatures.admit(signedBy)
     const { isOlder } = await import('./open-signed.ts')
-    return this.#change(id, ({ name, manifest, row }) => {
+    const change = ({ name, manifest, row }: LoadedAgent): Change => {
       const { version } = parseManifest(toml).document
       // Yesterday's manifest has a good signature too.
       if (row.signed_by !== null && signedBy !== null && isOlder(version, manifest.version))
@@ -406,7 +423,11 @@ export class AgentService implements Agents {
         signed_by: signedBy,
         envelope,
         what: `manifest replaced${signedBy === null ? '' : `, signed by ${signedBy}`}`,
+        isWhole: true,
       }
+    }
+    return this.#change(id, change).catch(async (error: unknown) => {
+      throw (await loadNewManifest()).withLine(toml, error)
     })
   }
 
@@ -453,7 +474,7 @@ export class AgentService implements Agents {
     const agent = await this.require(id)
     const changed = await change(agent)
     if (!changed) return agent
-    const { what, ...values } = changed
+    const { what, isWhole = false, ...values } = changed
     const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
     const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
     if (parsed) {
@@ -467,9 +488,11 @@ export class AgentService implements Agents {
       if (parsed.document.enabled !== agent.manifest.enabled)
         row.state = parsed.document.enabled ? 'Running' : 'Stopped'
     }
+    const conditions = store.shared ? [(await store.sharing()).unlessChanged(agent.row)] : []
+    const more = parsed ? await this.#changing(agent, row, parsed, isWhole) : []
     await this.#commit(
       row,
-      [...(store.shared ? [(await store.sharing()).unlessChanged(agent.row)] : []), store.update(row)],
+      [...conditions, store.update(row), ...more],
       what === undefined
         ? undefined
         : {
@@ -482,6 +505,18 @@ export class AgentService implements Agents {
     const held = this.#deps.registry.put(row, parsed)
     await this.#deps.hooks.emit(AgentChanged, { agent: held })
     return held
+  }
+
+  /** What other plugins write together with a changed manifest. */
+  async #changing(
+    before: LoadedAgent,
+    row: AgentRow,
+    parsed: ParsedManifest,
+    isWhole: boolean,
+  ): Promise<readonly Statement[]> {
+    const { hooks, registry } = this.#deps
+    const agent = registry.read(row, parsed)
+    return (await hooks.apply(AgentChanging, { before, agent, statements: [], isWhole })).statements
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Agent, SpawnSource } from './contract.ts'
+import type { Agent, SpawnAuthor, SpawnSource } from './contract.ts'
 import { inherited } from './child-manifest.ts'
 import { parentKey, rootKey, rootOf } from './family.ts'
 import type { FamilyLimits } from './family.ts'
@@ -17,7 +17,7 @@ export interface SpawnDeps {
   deny(parent: LoadedAgent, why: string): Promise<never>
 }
 
-interface NewChild extends SpawnSource {
+interface NewChild extends SpawnSource, Partial<Pick<SpawnAuthor, 'onBehalf' | 'labels'>> {
   /** The first agent of the family. */
   readonly root: string
   readonly manifestToml: string
@@ -30,7 +30,7 @@ interface NewChild extends SpawnSource {
 export async function spawnChild(
   { agents, store, limits, deny }: SpawnDeps,
   parent: LoadedAgent,
-  { root, manifestToml, isShipped }: NewChild,
+  { root, manifestToml, onBehalf = [], labels = [], ...source }: NewChild,
 ): Promise<Agent> {
   if (!parent.manifest.capabilities.agent_spawn)
     await deny(parent, 'capabilities.agent_spawn is not granted to this agent')
@@ -56,7 +56,8 @@ export async function spawnChild(
     [`metadata.${rootKey}`]: root,
     [`metadata.${depthKey}`]: depth,
   })
-  return agents.spawn(placed, { permission: parent.permission, conditions, isShipped })
+  const by = { agentId: parent.id, onBehalf: [...new Set([...onBehalf, parent.id])], labels }
+  return agents.spawn(placed, { ...source, permission: parent.permission, conditions, by })
 }
 
 const depthOf = (agent: Agent): number => {

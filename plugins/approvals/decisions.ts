@@ -1,24 +1,36 @@
 import * as v from 'valibot'
 import type { Broadcast } from 'svc/internal'
-import type { RevokedGrants } from './revoked.ts'
+import type { Logger, PluginDatabase } from 'svc/sdk'
+import type { ApprovalProofs } from './proof.ts'
+import type { RevokedGrants } from './revoked/store.ts'
 import type { ApprovalService } from './service.ts'
 
 const Decided = v.object({ id: v.string() })
 
-/** A decision at another daemon on the database ends the wait of a call here. */
-export function hear(
+/**
+ * A decision at another daemon on the database ends the wait of a call here. What was revoked while this one did not run
+ * is remembered when it settles.
+ */
+export async function hear(
   broadcast: Broadcast,
   service: ApprovalService,
   {
     own,
     failed,
     revoked,
+    db,
+    log,
+    proofs,
   }: {
     readonly own: (label: string, dispose: () => void) => void
     readonly failed: (error: unknown) => void
-    readonly revoked: () => Promise<Pick<RevokedGrants, 'put'>>
+    readonly revoked: () => Promise<Pick<RevokedGrants, 'put' | 'catchUp'>>
+    readonly db: PluginDatabase
+    readonly log: Pick<Logger, 'error'>
+    readonly proofs: () => Promise<ApprovalProofs>
   },
-): void {
+): Promise<void> {
+  const catchUp = async (): Promise<void> => (await revoked()).catchUp({ db, log, proofs: await proofs() })
   const revocations = broadcast.on('approvals.revoked', {
     heard(data) {
       const told = v.safeParse(Decided, data)
@@ -28,8 +40,7 @@ export function hear(
         .then((grants) => grants.put(told.output.id, entry))
         .catch(failed)
     },
-    // The rows say what was revoked meanwhile.
-    missed: () => undefined,
+    missed: () => void catchUp().catch(failed),
   })
   own('standing approvals revoked elsewhere', () => revocations[Symbol.dispose]())
   const subscription = broadcast.on('approvals.decided', {
@@ -40,4 +51,5 @@ export function hear(
     missed: () => void service.lookAgain().catch(failed),
   })
   own('decisions of other daemons', () => subscription[Symbol.dispose]())
+  await catchUp()
 }

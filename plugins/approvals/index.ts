@@ -30,7 +30,9 @@ export default definePlugin({
   async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools, vault }) {
     const derive = () => services.snapshots.deriveKey('approvals')
     const codes = rowProofs({ derive, vault })
-    const revoked = lazily(async () => new (await import('./revoked.ts')).RevokedGrants(services.snapshots.homeDir))
+    const revoked = lazily(
+      async () => new (await import('./revoked/store.ts')).RevokedGrants(services.snapshots.homeDir),
+    )
     const proofs = lazily(async () => new (await import('./proof.ts')).ApprovalProofs(codes, log, await revoked()))
     const store = new ApprovalStore(db, log, proofs, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
@@ -72,7 +74,9 @@ export default definePlugin({
     })
     own('timers of approvals', () => service.close())
     if (services.broadcast.isShared)
-      (await import('./decisions.ts')).hear(services.broadcast, service, { own, failed, revoked })
+      await (
+        await import('./decisions.ts')
+      ).hear(services.broadcast, service, { own, failed, revoked, db, log, proofs })
     await service.open()
     const deps = { config, service, store, clock: wallClock, tools, leaving }
     const gate = lazily(async () => new (await import('./gate.ts')).ApprovalGate(deps))

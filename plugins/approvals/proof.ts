@@ -1,7 +1,7 @@
 import type { RowProofs } from 'svc/internal'
 import type { Logger } from 'svc/sdk'
 import type { Approval } from './contract.ts'
-import type { RevokedGrants } from './revoked.ts'
+import type { RevokedGrants } from './revoked/store.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 
 export type Proofs = Pick<RowProofs, 'of' | 'holds'>

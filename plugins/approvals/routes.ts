@@ -19,6 +19,13 @@ import {
 } from './schema.ts'
 import type { ApprovalService } from './service.ts'
 
+/** What the caller may approve. */
+interface Caller {
+  readonly holdsKey: boolean
+  /** For the rest of a session too. */
+  readonly standing: boolean
+}
+
 export function approvalRoutes(
   service: ApprovalService,
   agents: Agents,
@@ -26,20 +33,23 @@ export function approvalRoutes(
   config: Pick<ApprovalsConfig, 'session_scope'>,
 ): readonly AnyRoute[] {
   // An approval until the end of a session would outlive the removal of a device or the end of a sign-in.
-  const mayStand = (principal: Principal): boolean => config.session_scope && !('id' in principal)
+  const callerOf = (principal: Principal): Caller => {
+    const holdsKey = !('id' in principal)
+    return { holdsKey, standing: config.session_scope && holdsKey }
+  }
 
   return [
-    listRoute(service, mayStand),
+    listRoute(service, callerOf),
     grantsRoute(service),
     openRoute(service, agents, tools),
-    readRoute(service, mayStand),
+    readRoute(service, callerOf),
     approveRoute(service),
     rejectRoute(service),
     revokeRoute(service),
   ]
 }
 
-function listRoute(service: ApprovalService, mayStand: (principal: Principal) => boolean): AnyRoute {
+function listRoute(service: ApprovalService, callerOf: (principal: Principal) => Caller): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals',
@@ -54,7 +64,7 @@ function listRoute(service: ApprovalService, mayStand: (principal: Principal) =>
       const [asked, { toView }] = await Promise.all([service.escalations(), import('./views.ts')])
       const approvals = found
         .filter(({ state }) => query.status === undefined || state === query.status)
-        .map((approval) => toView(approval, { standing: mayStand(principal), asked }))
+        .map((approval) => toView(approval, { ...callerOf(principal), asked }))
       return { approvals, total: approvals.length }
     },
   })
@@ -92,7 +102,7 @@ function openRoute(service: ApprovalService, agents: Agents, tools: Pick<Tools, 
   })
 }
 
-function readRoute(service: ApprovalService, mayStand: (principal: Principal) => boolean): AnyRoute {
+function readRoute(service: ApprovalService, callerOf: (principal: Principal) => Caller): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals/:id',
@@ -107,7 +117,7 @@ function readRoute(service: ApprovalService, mayStand: (principal: Principal) =>
       const approval = await service.find(params.id)
       if (!approval) throw new Refusal('approval_not_found', `No approval ${params.id}`)
       const { toView } = await import('./views.ts')
-      return toView(approval, { whole: true, standing: mayStand(principal), asked: await service.escalations() })
+      return toView(approval, { ...callerOf(principal), whole: true, asked: await service.escalations() })
     },
   })
 }

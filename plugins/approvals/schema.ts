@@ -73,7 +73,7 @@ export const ApprovalView = v.object({
   decided_by: v.nullable(v.string()),
   /** What is requested, worded to follow "wants to". */
   intent: v.string(),
-  /** The scopes in which the caller can approve it. */
+  /** The scopes in which the caller can approve it; none where that needs the API key and the caller has not got it. */
   scopes: v.array(Scope),
   /** The calls that an approval for the session covers. */
   session_covers: v.nullable(v.string()),

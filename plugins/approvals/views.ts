@@ -9,8 +9,15 @@ export function toView(
   {
     whole = false,
     standing = false,
+    holdsKey = true,
     asked = [],
-  }: { readonly whole?: boolean; readonly standing?: boolean; readonly asked?: readonly Escalation[] } = {},
+  }: {
+    readonly whole?: boolean
+    readonly standing?: boolean
+    /** Whether the caller has the API key. */
+    readonly holdsKey?: boolean
+    readonly asked?: readonly Escalation[]
+  } = {},
 ): ApprovalView {
   const bytes = Buffer.byteLength(JSON.stringify(approval.payload) ?? 'null')
   return {
@@ -35,7 +42,7 @@ export function toView(
     decided_at: approval.decidedAt ?? null,
     decided_by: approval.decidedBy ?? null,
     intent: approval.intent,
-    scopes: standing && approval.standing ? ['once', 'session'] : ['once'],
+    scopes: scopesOf(approval, holdsKey, standing),
     session_covers: standing ? (approval.standing?.covers ?? null) : null,
     scope: approval.scope ?? null,
     approvals_needed: approval.needed,
@@ -45,4 +52,10 @@ export function toView(
     content: approval.content ?? null,
     escalated_to: asked.flatMap(({ approvalId, channel, to }) => (approvalId === approval.id ? [{ channel, to }] : [])),
   }
+}
+
+/** In which the caller can approve it. */
+function scopesOf({ lasting, standing }: Approval, holdsKey: boolean, mayStand: boolean): ApprovalView['scopes'] {
+  if (lasting && !holdsKey) return []
+  return mayStand && standing ? ['once', 'session'] : ['once']
 }

@@ -6,13 +6,15 @@ export interface ChannelAccounts {
   configured(): Promise<readonly string[]>
   /**
    * Adds an account as `POST /api/channels/{name}/configure` does; its secrets go to the vault. `false` when there is one
-   * of this name, which stays as it is. Throws `channel_not_found`, and `invalid_request` that names the field.
+   * of this name, which stays as it is. `isCheck` makes nothing. Throws `channel_not_found`, and `invalid_request` that
+   * names the field.
    */
   add(account: {
     readonly channel: string
     readonly id: string
     readonly enabled: boolean
     readonly fields: Readonly<Record<string, unknown>>
+    readonly isCheck?: boolean
   }): Promise<boolean>
 }
 export const ChannelAccounts = defineService<ChannelAccounts>()('channel-accounts')

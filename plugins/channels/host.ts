@@ -110,11 +110,11 @@ export function createHost(ctx: HostContext, { registry, counters, section, tell
     channelName: requireChannelName,
     hasRows: (channel) => hasRows(ctx.db, channel),
   })
-  const add: ChannelHost['add'] = async ({ channel, ...account }, connect) => {
+  const add: ChannelHost['add'] = async ({ channel, isCheck = false, ...account }, connect) => {
     const name = requireChannelName(channel)
     if (await accounts.find(name, account.id)) return false
-    await accounts.configure({ channel: name, ...account })
-    await connect()
+    await accounts.configure({ channel: name, isCheck, ...account })
+    if (!isCheck) await connect()
     return true
   }
   const close = async (): Promise<void> => {

@@ -24,7 +24,10 @@ export default definePlugin({
   provides: { cluster: Cluster },
   hooks: [MemberEnded, DrainingChanged, OwnedCounted, MemberProblemsListed],
   migrations,
-  offline: { join: async (deps, options) => (await import('./check-join.ts')).checkJoin(deps, options) },
+  offline: {
+    join: async (deps, options) => (await import('./check-join.ts')).checkJoin(deps, options),
+    alive: async (deps) => (await import('./alive-offline.ts')).listAlive(deps),
+  },
   pages: [{ path: 'cluster', title: 'Cluster', file: 'pages/cluster.html', assets: ['cluster.js', 'cluster.css'] }],
   async setup(ctx) {
     const { config, db, hooks, log, own, routes, run, services } = ctx

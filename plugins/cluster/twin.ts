@@ -7,7 +7,7 @@ import type { MemberRow } from './schema.ts'
 import type { MemberStore } from './store.ts'
 
 /** Has the id of the last run of a home. */
-const FILE = 'cluster-member'
+export const FILE = 'cluster-member'
 const LOOK_MS = 250
 /** The longest wait; a daemon with a lease of three times as long may beat later. */
 const MAX_WAIT_MS = 20_000
@@ -43,7 +43,12 @@ export function rememberRun(homeDir: string, id: string): Promise<void> {
   return writeFile(join(homeDir, FILE), id, { mode: 0o600 })
 }
 
-async function isCountedUp(store: TwinDeps['store'], row: MemberRow, leaving: AbortSignal): Promise<boolean> {
+/** Waits until the row is counted up, which is `true`, or its lease is over. */
+export async function isCountedUp(
+  store: TwinDeps['store'],
+  row: Pick<MemberRow, 'id' | 'beats' | 'lease_ms'>,
+  leaving: Pick<AbortSignal, 'aborted'>,
+): Promise<boolean> {
   const looks = Math.ceil(Math.min(row.lease_ms, MAX_WAIT_MS) / LOOK_MS)
   for (let look = 0; look < looks && !leaving.aborted; look++) {
     await delay(LOOK_MS)

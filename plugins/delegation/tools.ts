@@ -1,13 +1,13 @@
 import * as v from 'valibot'
-import { defineTool, Refusal } from 'svc/sdk'
+import { defineTool, omitUndefined } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import type { Agent, Family, Capability } from '../agents/contract.ts'
+import type { Family, Capability } from '../agents/contract.ts'
 import type { SendDeps } from './send.ts'
 
 const texts = (max: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(max))
 const whom = v.pipe(v.string(), v.minLength(1), v.maxLength(256), v.description('Id or name of the agent'))
 
-const Spawn = v.object({
+export const Spawn = v.object({
   manifest_toml: v.optional(v.pipe(v.string(), v.description('A whole manifest. Instead of the fields below.'))),
   name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
   system_prompt: v.optional(v.pipe(v.string(), v.maxLength(65_536), v.description('What it is for and how it works'))),
@@ -50,9 +50,11 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
       'Make a new agent. It may do nothing that you may not do. ' +
       'Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
     input: Spawn,
-    async run(input, { agentId }) {
+    async run(input, { agentId, onBehalf, labels }) {
       const parent = await agents.require(agentId)
-      const { id, name } = await family.spawn(parent.id, toManifest(input, parent))
+      const { toManifest } = await import('./to-manifest.ts')
+      const by = omitUndefined({ onBehalf, labels })
+      const { id, name } = await family.spawn(parent.id, toManifest(input, parent), by)
       return JSON.stringify({ agent_id: id, name })
     },
   })
@@ -68,25 +70,4 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
     },
   })
   return [ask, spawn, kill]
-}
-
-function toManifest(input: v.InferOutput<typeof Spawn>, { manifest }: Agent): string {
-  if (input.manifest_toml !== undefined) return input.manifest_toml
-  if (input.name === undefined || input.system_prompt === undefined)
-    throw new Refusal('invalid_request', 'Give manifest_toml, or name and system_prompt.')
-  const network =
-    input.network === true ? manifest.capabilities.network : input.network === false ? [] : (input.network ?? [])
-  // A JSON text is a TOML text but for one character, which no name or prompt needs.
-  const text = (value: unknown): string => JSON.stringify(value).replaceAll('\u007F', '')
-  return [
-    `name = ${text(input.name)}`,
-    '[model]',
-    `provider = ${text(manifest.model.provider)}`,
-    `model = ${text(manifest.model.model)}`,
-    `system_prompt = ${text(input.system_prompt)}`,
-    '[capabilities]',
-    `tools = ${text(input.tools ?? [])}`,
-    `network = ${text(network)}`,
-    `shell = ${text(input.shell ?? [])}`,
-  ].join('\n')
 }

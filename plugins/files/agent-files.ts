@@ -4,7 +4,6 @@ import type { Recovery, ToolCallContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
 import type { WorkspaceFiles } from './contract.ts'
-import { hasCode } from './disk.ts'
 
 /** The workspace as the tools of an agent name its files. */
 export class AgentFiles {
@@ -58,17 +57,6 @@ export class AgentFiles {
     return `${created ? 'Created' : 'Replaced'} "${name}".`
   }
   async createFolder(agentId: string, path: string): Promise<string> {
-    const name = await this.fileIn(agentId, path)
-    await this.workspaces.check(agentId, name)
-    if (!this.workspaces.isFolder) return `"${name}" is made with the first file in it.`
-    const made = await this.workspaces
-      .within(agentId, name, (_, isNew) => Promise.resolve(isNew), { make: true })
-      .catch((error: unknown) => {
-        if (hasCode(error, 'EEXIST', 'ENOTDIR'))
-          throw new Refusal('conflict', `"${name}" or a part of it is a file`, { cause: error })
-        throw error
-      })
-    if (made) await this.recordChange(agentId, `created folder "${name}"`)
-    return made ? `Created folder "${name}".` : `"${name}" is there already.`
+    return (await import('./create-folder.ts')).createFolder(this, agentId, path)
   }
 }

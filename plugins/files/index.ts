@@ -35,7 +35,10 @@ export default definePlugin({
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
   outbound: 'both',
-  offline: { join: async (deps) => (await import('./mount/check-join.ts')).checkJoin(deps) },
+  offline: {
+    join: async (deps) => (await import('./mount/check-join.ts')).checkJoin(deps),
+    copy: async (deps, options) => (await import('./copy/copy-offline.ts')).copyOffline(deps, options),
+  },
   async setup(context) {
     const { config, db, jobs, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services
@@ -60,8 +63,7 @@ export default definePlugin({
       maxIdentityBytes: config.max_identity_bytes,
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
-    const openMount = async () =>
-      (await import('./stored/mount.ts')).openMount({ ...services, context, base, inFolders, sizes })
+    const openMount = async () => (await import('./stored/mount.ts')).openMount({ ...services, context, base, sizes })
     const mount = config.mount === 'folder' ? undefined : await openMount()
     const stored = mount?.workspaces
     const workspaces: WorkspaceFiles = stored ?? inFolders

@@ -4,6 +4,9 @@ import { fields, fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import { S3Section } from './s3/section.ts'
 
+/** No limit of a file is larger. */
+export const MAX_FILE_BYTES = 1_073_741_824
+
 export const Limits = fileOnly(
   'says where files of agents lie, and what they take of the disk',
   v.object({
@@ -33,9 +36,9 @@ export const Limits = fileOnly(
       'Largest file of a workspace that a route or a tool reads or writes, in bytes.',
       10_485_760,
       1,
-      1_073_741_824,
+      MAX_FILE_BYTES,
     ),
-    max_upload_bytes: fields.integer('Largest upload, in bytes.', 10_485_760, 1, 1_073_741_824),
+    max_upload_bytes: fields.integer('Largest upload, in bytes.', 10_485_760, 1, MAX_FILE_BYTES),
     max_copy_bytes: fields.integer(
       'Largest workspace that a program gets a copy of, in bytes, where the files lie in no folder.',
       104_857_600,
@@ -49,7 +52,7 @@ export const Limits = fileOnly(
       1,
       720,
     ),
-    max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, 1_073_741_824),
+    max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, MAX_FILE_BYTES),
   }),
 )
 export type Limits = v.InferOutput<typeof Limits>

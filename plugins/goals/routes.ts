@@ -55,6 +55,7 @@ function addGoal(goals: LazyGoals): AnyRoute {
     status: 201,
     errors: ['goal_not_found', 'agent_not_found'],
     idempotent: true,
+    keepsAnswer: false,
     example: { body: { title: 'Publish the report', due_at: '2026-12-31T18:00:00Z' } },
     async handle({ body, effectId }) {
       const { opened, toView } = await load(goals)

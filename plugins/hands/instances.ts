@@ -1,7 +1,7 @@
 import { newId } from 'svc/internal'
-import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
+import { commandLine, KeyedQueue, omitUndefined, Refusal } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
-import type { Agent, Agents, Family } from '../agents/contract.ts'
+import type { Agent, Agents, Family, Spawning } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Wakeups, WakeupState } from '../schedules/contract.ts'
 import type { Hand, HandCatalog } from './catalog.ts'
@@ -98,7 +98,10 @@ export class Instances {
     this.#plans.set(id, { hand, id, name, settings, by })
     try {
       const source = { isShipped: hand.origin === 'bundled' }
-      await (by === undefined ? agents.spawn(toml, source) : family.spawn(by.agentId, toml, source))
+      const { agentId: maker, ...author } = by ?? {}
+      await (maker === undefined
+        ? agents.spawn(toml, source)
+        : family.spawn(maker, toml, { ...source, ...omitUndefined(author) }))
     } catch (error) {
       if (secret !== undefined && !(await this.find(id))) await this.#deps.secrets.clear(id)
       await this.#explain(handId, name, error)
@@ -119,12 +122,12 @@ export class Instances {
   }
 
   /** For the batch that makes an agent: the instance and its schedule, when it is the agent of one. */
-  async addTo(spawning: { readonly agent: Agent; readonly statements: readonly Statement[] }) {
+  async addTo(spawning: Spawning): Promise<Spawning> {
     const { agent, statements } = spawning
     // What a manifest says of itself is no proof: a clone says the same.
     if (agent.manifest.metadata['hand_role'] !== undefined) {
       const member = this.#deps.members.statements(agent)
-      if (member.length > 0) return { agent, statements: [...statements, ...member] }
+      if (member.length > 0) return { ...spawning, statements: [...statements, ...member] }
     }
     const plan = this.#plans.get(String(agent.manifest.metadata['hand_instance']))
     if (!plan) return spawning
@@ -155,7 +158,7 @@ export class Instances {
     })
     const inserted = store.insert(instance, limits.max_instances)
     return {
-      agent,
+      ...spawning,
       statements: [
         ...statements,
         { ...inserted, written: () => this.#tell('activated', instance) },

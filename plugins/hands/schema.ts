@@ -140,6 +140,8 @@ export const Stats = v.object({
   hand_id: text,
   status: text,
   agent_id: text,
+  last_run: v.nullable(text),
+  next_run: v.nullable(text),
   metrics: v.record(text, v.object({ value: v.nullable(v.union([count, text])), format: text })),
 })
 export const Browser = v.looseObject({ active: flag })

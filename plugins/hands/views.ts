@@ -185,12 +185,14 @@ export class HandViews {
         return [metric.label, { value: toValue(metric, found?.value), format: metric.format }] as const
       }),
     )
-    const { status } = await this.#deps.instances.status(instance)
+    const { status, wakeup } = await this.#deps.instances.status(instance)
     return {
       instance_id: id,
       hand_id: instance.handId,
       status,
       agent_id: instance.agentId,
+      last_run: wakeup?.lastRun ?? null,
+      next_run: wakeup?.nextRun ?? null,
       metrics: Object.fromEntries(values),
     }
   }

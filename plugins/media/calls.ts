@@ -1,4 +1,4 @@
-import { idempotencyKey, Refusal, UpstreamFailure } from 'svc/sdk'
+import { idempotencyKey, readJson, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Counter, Hooks, PluginDatabase, Statement, ToolCallContext } from 'svc/sdk'
 import { toUsd } from 'svc/providers'
 import type { MediaKind, MediaOffer, MediaUsage } from 'svc/providers'
@@ -43,8 +43,22 @@ export interface PaidCall<T> {
   make(options: MediaCallOptions): Promise<T>
   /** What it came to. */
   amount(made: T): MediaAmount & { readonly usage: MediaUsage }
-  /** Writes the files; returns their names and what the agent is told. */
-  keep(made: T, costUsd: number | null): Promise<{ readonly files: readonly string[]; readonly text: string }>
+  /** Writes the files. */
+  keep(made: T, costUsd: number | null): Promise<Kept>
+}
+export interface Kept {
+  /** In the workspace. */
+  readonly files: readonly string[]
+  /** What the agent is told. */
+  readonly text: string
+  /** Of a recording. */
+  readonly transcript?: string
+}
+export interface Made extends Kept {
+  readonly provider: string
+  readonly model: string
+  /** `null` when no price is known. */
+  readonly costUsd: number | null
 }
 
 /** A call whose answer never arrived. */
@@ -94,12 +108,11 @@ function chosenBy(requested: string, { provider }: MediaChoice, inference: Infer
  * Makes a call that costs something: within the budget, paid for once whatever ends the process, its cost recorded
  * before its files are written.
  */
-export async function makeOnce<T>(deps: MediaDeps, call: ToolCallContext, paid: PaidCall<T>): Promise<string> {
+export async function makeOnce<T>(deps: MediaDeps, call: ToolCallContext, paid: PaidCall<T>): Promise<Made> {
   const { store, db, config, hooks } = deps
   const id = idempotencyKey(call)
-  const before = await store.find(id)
-  if (before?.state === 'done') return before.result ?? ''
-  if (before) throw new Refusal('conflict', OUTCOME_UNKNOWN)
+  const before = await findMade(store, id)
+  if (before) return before
   const release = await reserve(deps, call, paid)
   const { kind, tool, place } = paid
   const { provider, model } = place.model
@@ -107,9 +120,11 @@ export async function makeOnce<T>(deps: MediaDeps, call: ToolCallContext, paid: 
     await db.batch([store.begin({ id, agentId: call.agentId, tool, at: new Date().toISOString() })])
     const made = await requestOnce(deps, id, paid, { signal: call.signal, withinMs: config.timeout_secs * 1000 })
     const costUsd = await record(deps, { call, id, paid, made, release })
-    const { files, text } = await paid.keep(made, costUsd)
+    const kept = await paid.keep(made, costUsd)
+    const { text, ...detail }: Made = { ...kept, provider, model, costUsd }
+    const { files } = kept
     await db.batch([
-      store.done(id, text),
+      store.done(id, text, JSON.stringify(detail)),
       ...files.map((file) =>
         deps.audit.entry({ event: 'file_access', agentId: call.agentId, details: `${tool} wrote "${file}"` }),
       ),
@@ -124,11 +139,21 @@ export async function makeOnce<T>(deps: MediaDeps, call: ToolCallContext, paid: 
       files,
       costUsd,
     })
-    return text
+    return { text, ...detail }
   } finally {
     const statements = release()
     if (statements.length > 0) await db.batch(statements)
   }
+}
+
+/** What the call with this id made; `undefined` when there is none. Throws `conflict` when nobody knows. */
+export async function findMade(store: CallStore, id: string): Promise<Made | undefined> {
+  const row = await store.find(id)
+  if (!row) return undefined
+  if (row.state !== 'done') throw new Refusal('conflict', OUTCOME_UNKNOWN)
+  const unknown = { files: [], provider: '', model: '', costUsd: null }
+  const detail = row.detail === null ? unknown : (readJson(row.detail) as Omit<Made, 'text'>)
+  return { text: row.result ?? '', ...detail }
 }
 
 async function requestOnce<T>(deps: MediaDeps, id: string, paid: PaidCall<T>, options: MediaCallOptions): Promise<T> {

@@ -2,8 +2,8 @@ import { mediaTypeOf } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import { choosePlace, costText, fileStem, limitOf, makeOnce } from './calls.ts'
-import type { MediaDeps } from './calls.ts'
-import { imageTokens } from './prices.ts'
+import type { Made, MediaDeps } from './calls.ts'
+import { imageTokens, priceOf } from './prices.ts'
 
 export interface ImageInput {
   readonly prompt: string
@@ -19,8 +19,8 @@ const endings: Readonly<Record<string, string>> = {
   'image/gif': 'gif',
 }
 
-/** Makes pictures into the workspace; the text for the agent names them. */
-export async function createImages(deps: MediaDeps, input: ImageInput, call: ToolCallContext): Promise<string> {
+/** Makes pictures into the workspace. */
+export async function createImages(deps: MediaDeps, input: ImageInput, call: ToolCallContext): Promise<Made> {
   const { config, media, workspaces } = deps
   const { prompt, size, quality, count } = input
   const place = await choosePlace(deps, 'images', call.agentId, input.model)
@@ -28,11 +28,12 @@ export async function createImages(deps: MediaDeps, input: ImageInput, call: Too
   const limit = limitOf(config.max_images, 'max_images', offer.images?.count, model.provider)
   if (count > limit.max)
     throw new Refusal('invalid_request', `count: at most ${limit.max} pictures in one call (${limit.by})`)
+  const price = priceOf(config.prices, model.provider, model.model)
   return makeOnce(deps, call, {
     tool: 'image_generate',
     kind: 'images',
     place,
-    most: { images: count, usage: { tokens: imageTokens(prompt, count, quality) } },
+    most: { images: count, usage: { tokens: imageTokens(prompt, count, quality, price) } },
     make: (options) =>
       media.createImages(
         model,

@@ -76,7 +76,7 @@ export default definePlugin({
   optional: { usage: Usage },
   hooks: [MediaCreated],
   migrations,
-  setup({ config, db, hooks, jobs, metrics, optional, routes, services, tools }) {
+  setup({ config, db, hooks, jobs, leaving, metrics, optional, routes, services, tools }) {
     const { inference, media } = services
     const store = new CallStore(db)
     const deps: MediaDeps = {
@@ -112,7 +112,7 @@ export default definePlugin({
       statements: [...statements, store.removeOf(agent.id)],
     }))
     jobs.every('calls', DAY_MS, () => store.prune(new Date(Date.now() - KEEP_DAYS * DAY_MS).toISOString()))
-    routes.add(...mediaRoutes({ usable: (kind) => media.usable(kind), used }))
+    routes.add(...mediaRoutes({ deps, leaving, usable: (kind) => media.usable(kind), used }))
     return {}
   },
 })

@@ -10,4 +10,6 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX media_call_time ON media_call (created_at);`,
   },
+  // What was made, as JSON, for a request that asks for it again.
+  { id: '002-call-detail', sql: 'ALTER TABLE media_call ADD COLUMN detail TEXT' },
 ]

@@ -5,9 +5,13 @@ import type { MediaUsage, Price } from 'svc/providers'
 export interface MediaPrice {
   readonly input?: number | undefined
   readonly output?: number | undefined
+  /** A million tokens of words beside pictures, where they cost less than `output`. */
+  readonly words?: number | undefined
   readonly image?: number | undefined
   readonly million_chars?: number | undefined
   readonly minute?: number | undefined
+  /** More tokens than a picture takes, with the thoughts about it; by its quality when absent. */
+  readonly most_tokens?: number | undefined
   /** The vendor counts otherwise and does not tell its count: this comes close. */
   readonly estimated?: boolean | undefined
 }
@@ -23,6 +27,18 @@ export interface MediaCost {
   readonly nano: number | null
   readonly estimated: boolean
 }
+
+/** Source: https://ai.google.dev/gemini-api/docs/pricing */
+const gemini = {
+  'gemini-nano-banana-2.1': { input: 1.5, output: 30, words: 7.5, most_tokens: 6_000 },
+  'gemini-3-pro-image': { input: 2, output: 120, words: 12, most_tokens: 6_000 },
+  'gemini-3-pro-image-preview': { input: 2, output: 120, words: 12, most_tokens: 6_000 },
+  'gemini-3.1-flash-image-preview': { input: 0.5, output: 60, words: 3, most_tokens: 6_000 },
+  'gemini-3.1-flash-lite-image': { input: 0.25, output: 30, words: 1.5, most_tokens: 6_000 },
+  'gemini-2.5-flash-image': { input: 0.3, output: 30, words: 2.5, most_tokens: 6_000 },
+} satisfies Record<string, MediaPrice>
+const pricesOf = (provider: string, models: Readonly<Record<string, MediaPrice>>): Record<string, MediaPrice> =>
+  Object.fromEntries(Object.entries(models).map(([model, price]) => [`${provider}/${model}`, price]))
 
 /**
  * Prices by `provider/model`. What is written costs as pictures, and what is read as text or, in transcriptions, as
@@ -45,6 +61,8 @@ export const prices: Readonly<Record<string, MediaPrice>> = {
   'groq/whisper-large-v3-turbo': { minute: 0.04 / 60 },
   'mistral/voxtral-mini-latest': { minute: 0.18 / 60 },
   'mistral/voxtral-mini-2602': { minute: 0.18 / 60 },
+  ...pricesOf('gemini', gemini),
+  ...pricesOf('vertex-ai', gemini),
 }
 
 /** More than one picture of the best quality takes, in tokens. */
@@ -68,11 +86,14 @@ export function imageTokens(
   prompt: string,
   count: number,
   quality: string | undefined,
+  price?: MediaPrice,
 ): NonNullable<MediaUsage['tokens']> {
-  const each = quality === 'low' || quality === 'medium' ? IMAGE_TOKENS[quality] : IMAGE_TOKENS.high
+  const each = price?.most_tokens ?? ofQuality(quality)
   // A token is hardly ever less than a character.
   return { input: prompt.length + 100, output: each * count }
 }
+const ofQuality = (quality: string | undefined): number =>
+  quality === 'low' || quality === 'medium' ? IMAGE_TOKENS[quality] : IMAGE_TOKENS.high
 /** The longest that a recording of this size can be. */
 export const longestSeconds = (bytes: number): number => Math.ceil(bytes / MIN_BYTES_PER_SECOND)
 
@@ -81,7 +102,8 @@ export function costOf(price: MediaPrice | undefined, tokenPrice: Price | undefi
   const estimated = price?.estimated ?? false
   const { tokens, seconds } = amount.usage ?? {}
   const perToken = tokenPrice ?? tokenPriceOf(price)
-  if (tokens && perToken) return { nano: costNano(perToken, tokens), estimated }
+  if (tokens && perToken)
+    return { nano: tokensCost(tokens, perToken, tokenPrice ? undefined : price?.words), estimated }
   const counted = [
     [price?.image, amount.images],
     [price?.million_chars, amount.chars === undefined ? undefined : amount.chars / 1_000_000],
@@ -91,6 +113,17 @@ export function costOf(price: MediaPrice | undefined, tokenPrice: Price | undefi
   const heard = seconds ?? amount.seconds
   if (price?.minute === undefined || heard === undefined) return { nano: null, estimated }
   return { nano: nano((price.minute * heard) / 60), estimated: seconds === undefined }
+}
+/** `words`: USD for a million tokens of words, where they do not cost what pictures do. */
+function tokensCost(
+  { input, output, words: written = 0 }: NonNullable<MediaUsage['tokens']>,
+  price: Price,
+  words: number | undefined,
+): number | null {
+  if (words === undefined) return costNano(price, { input, output })
+  const apart = Math.min(output, written)
+  const drawn = costNano(price, { input, output: output - apart })
+  return drawn === null ? null : drawn + nano((words * apart) / 1_000_000)
 }
 function tokenPriceOf(price: MediaPrice | undefined): Price | undefined {
   return price?.input === undefined ? undefined : { input: price.input, output: price.output ?? price.input }

@@ -3,7 +3,7 @@ import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { SpeechFormat } from 'svc/providers'
 import { choosePlace, costText, fileStem, limitOf, makeOnce } from './calls.ts'
-import type { MediaDeps } from './calls.ts'
+import type { Made, MediaDeps } from './calls.ts'
 
 export interface SpeechInput {
   readonly text: string
@@ -19,8 +19,8 @@ const types: Readonly<Record<SpeechFormat, RegExp>> = {
   wav: /wav/,
 }
 
-/** Has a text read aloud into the workspace; the text for the agent names the file. */
-export async function speak(deps: MediaDeps, input: SpeechInput, call: ToolCallContext): Promise<string> {
+/** Has a text read aloud into the workspace. */
+export async function speak(deps: MediaDeps, input: SpeechInput, call: ToolCallContext): Promise<Made> {
   const { config, media, workspaces } = deps
   const { text, format } = input
   const place = await choosePlace(deps, 'speech', call.agentId)

@@ -3,7 +3,10 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 /** See `migrations.ts`. */
 export interface StoredCall {
   readonly state: 'sent' | 'paid' | 'done'
+  /** What the agent was told. */
   readonly result: string | null
+  /** JSON of the rest of `Made`; `null` for a call that ended before there was a place for it. */
+  readonly detail: string | null
 }
 
 /** Calls that cost something, by the id that is the same when a call is made again after a crash. */
@@ -14,7 +17,7 @@ export class CallStore {
   }
 
   async find(id: string): Promise<StoredCall | undefined> {
-    return this.#db.one<StoredCall>`SELECT state, result FROM media_call WHERE id = ${id}`
+    return this.#db.one<StoredCall>`SELECT state, result, detail FROM media_call WHERE id = ${id}`
   }
   begin(call: {
     readonly id: string
@@ -28,8 +31,8 @@ export class CallStore {
   paid(id: string): Statement {
     return this.#db.sql`UPDATE media_call SET state = 'paid' WHERE id = ${id}`
   }
-  done(id: string, result: string): Statement {
-    return this.#db.sql`UPDATE media_call SET state = 'done', result = ${result} WHERE id = ${id}`
+  done(id: string, result: string, detail: string): Statement {
+    return this.#db.sql`UPDATE media_call SET state = 'done', result = ${result}, detail = ${detail} WHERE id = ${id}`
   }
   /** For a call that made nothing. */
   remove(id: string): Statement {

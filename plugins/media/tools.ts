@@ -1,23 +1,10 @@
 import * as v from 'valibot'
 import { defineTool, idempotencyKey } from 'svc/sdk'
 import type { AnyTool, Recovery, ToolCallContext } from 'svc/sdk'
-import { SPEECH_FORMATS } from 'svc/providers'
 import type { MediaKind } from 'svc/providers'
 import type { MediaDeps } from './calls.ts'
+import { imageInput, speechInput, transcriptInput } from './schema.ts'
 
-const text = (max: number, description: string) =>
-  v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.description(description))
-const path = text(1024, 'Relative to the workspace')
-const language = v.optional(
-  v.pipe(
-    v.string(),
-    v.regex(/^[a-z]{2,3}$/, 'expected a code such as "en"'),
-    v.description('ISO 639-1, such as "en"; found out when absent'),
-  ),
-)
-/** Words of the vendor: letters, digits and what joins them. */
-const word = (description: string) =>
-  v.optional(v.pipe(v.string(), v.regex(/^[\w.:/@-]{1,100}$/, 'expected one word'), v.description(description)))
 /** What is asked for leaves the daemon, and what comes back may say anything. */
 const outside = { labels: ['ExternalNetwork'], refuses: ['Secret', 'Pii'] }
 /** After the time the provider has, for the files. */
@@ -47,15 +34,12 @@ function imageTool(deps: () => MediaDeps, shared: Shared): AnyTool {
     risk: 'write',
     description:
       'Make pictures from a description. They are written to the folder media of the workspace; each one costs money.',
-    input: v.object({
-      prompt: text(32_000, 'What the pictures show, with style, light and what to leave out'),
-      model: word('A model of the provider, or provider/model; the usual one when absent'),
-      size: word('Such as 1024x1024, 1536x1024 or 1024x1536'),
-      quality: word('Such as low, medium or high'),
-      count: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10)), 1),
-    }),
+    input: v.object(imageInput),
     assess: ({ count }) => ({ intent: count === 1 ? 'have a picture made' : `have ${count} pictures made` }),
-    run: async (input, call) => (await import('./images.ts')).createImages(deps(), input, call),
+    async run(input, call) {
+      const { createImages } = await import('./images.ts')
+      return (await createImages(deps(), input, call)).text
+    },
   })
 }
 
@@ -65,13 +49,12 @@ function speechTool(deps: () => MediaDeps, shared: Shared): AnyTool {
     name: 'text_to_speech',
     risk: 'write',
     description: 'Read a text aloud into a sound file in the folder media of the workspace. It costs money.',
-    input: v.object({
-      text: text(100_000, 'What is said'),
-      voice: word('Such as alloy, nova or onyx; the usual one when absent'),
-      format: v.optional(v.picklist(SPEECH_FORMATS), 'mp3'),
-    }),
+    input: v.object(speechInput),
     assess: () => ({ intent: 'have a text read aloud' }),
-    run: async (input, call) => (await import('./speech.ts')).speak(deps(), input, call),
+    async run(input, call) {
+      const { speak } = await import('./speech.ts')
+      return (await speak(deps(), input, call)).text
+    },
   })
 }
 
@@ -83,9 +66,12 @@ function transcribeTool(deps: () => MediaDeps, shared: Shared): AnyTool {
     description:
       'Write down what is said in a recording of the workspace, sound or video, into a file beside it: .srt with ' +
       'times where the provider tells them, else .txt. It costs money.',
-    input: v.object({ path, language }),
+    input: v.object(transcriptInput),
     assess: () => ({ intent: 'have a recording transcribed' }),
-    run: async (input, call) => (await import('./transcripts.ts')).transcribeToFile(deps(), input, call),
+    async run(input, call) {
+      const { transcribeToFile } = await import('./transcripts.ts')
+      return (await transcribeToFile(deps(), input, call)).text
+    },
   })
 }
 
@@ -95,9 +81,12 @@ function listenTool(deps: () => MediaDeps, shared: Shared): AnyTool {
     name: 'speech_to_text',
     risk: 'read',
     description: 'What is said in a sound file of the workspace, as text. It costs money.',
-    input: v.object({ path, language }),
+    input: v.object(transcriptInput),
     assess: () => ({ intent: 'have a sound file written down' }),
-    run: async (input, call) => (await import('./transcripts.ts')).transcribe(deps(), input, call),
+    async run(input, call) {
+      const { transcribe } = await import('./transcripts.ts')
+      return (await transcribe(deps(), input, call)).text
+    },
   })
 }
 

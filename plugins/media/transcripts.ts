@@ -3,8 +3,8 @@ import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { Transcription } from 'svc/providers'
 import { choosePlace, limitOf, makeOnce } from './calls.ts'
-import type { MediaDeps } from './calls.ts'
-import { longestSeconds } from './prices.ts'
+import type { Kept, Made, MediaDeps } from './calls.ts'
+import { secondsOf } from './duration.ts'
 
 export interface TranscriptInput {
   readonly path: string
@@ -23,16 +23,16 @@ const endings: readonly (readonly [type: RegExp, ending: string])[] = [
 ]
 
 /** What is said in a recording of the workspace. */
-export function transcribe(deps: MediaDeps, input: TranscriptInput, call: ToolCallContext): Promise<string> {
-  return run(deps, { ...input, tool: 'speech_to_text' }, call, async ({ text }) => ({ files: [], text: said(text) }))
+export function transcribe(deps: MediaDeps, input: TranscriptInput, call: ToolCallContext): Promise<Made> {
+  return run(deps, { ...input, tool: 'speech_to_text' }, call, async ({ text }) => ({
+    files: [],
+    text: said(text),
+    transcript: text,
+  }))
 }
 
 /** The same into a file beside the recording. */
-export async function transcribeToFile(
-  deps: MediaDeps,
-  input: TranscriptInput,
-  call: ToolCallContext,
-): Promise<string> {
+export async function transcribeToFile(deps: MediaDeps, input: TranscriptInput, call: ToolCallContext): Promise<Made> {
   const { agentId } = call
   const name = plain(input.path)
   const stem = name.replace(/\.[^./]+$/, '')
@@ -43,7 +43,7 @@ export async function transcribeToFile(
     const isTimed = segments !== undefined && segments.length > 0
     const file = `${stem}.${isTimed ? 'srt' : 'txt'}`
     await deps.workspaces.write(agentId, file, isTimed ? toSubtitles(segments) : `${text}\n`)
-    return { files: [file], text: `Transcribed "${name}" into "${file}".\n\n${said(text)}` }
+    return { files: [file], text: `Transcribed "${name}" into "${file}".\n\n${said(text)}`, transcript: text }
   })
 }
 
@@ -51,8 +51,8 @@ async function run(
   deps: MediaDeps,
   { path, language, tool }: TranscriptInput & { readonly tool: string },
   call: ToolCallContext,
-  keep: (made: Transcription) => Promise<{ readonly files: readonly string[]; readonly text: string }>,
-): Promise<string> {
+  keep: (made: Transcription) => Promise<Kept>,
+): Promise<Made> {
   const { config, media, workspaces } = deps
   const place = await choosePlace(deps, 'transcription', call.agentId)
   const { model, offer } = place
@@ -65,11 +65,12 @@ async function run(
       'invalid_request',
       `"${path}" is ${mime}: a recording is MP3, MP4, M4A, MPEG, Ogg, WAV, FLAC or WebM`,
     )
+  const seconds = await secondsOf(audio, mime)
   return makeOnce(deps, call, {
     tool,
     kind: 'transcription',
     place,
-    most: { seconds: longestSeconds(audio.byteLength) },
+    most: { seconds },
     // Its own name is nobody's business.
     make: (options) =>
       media.transcribe(
@@ -77,7 +78,7 @@ async function run(
         { audio, filename: `recording.${ending}`, mime, ...(language !== undefined && { language }) },
         options,
       ),
-    amount: ({ usage }) => ({ seconds: longestSeconds(audio.byteLength), usage }),
+    amount: ({ usage }) => ({ seconds, usage }),
     keep,
   })
 }

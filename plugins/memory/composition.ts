@@ -9,12 +9,12 @@ import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { Settings } from './config.ts'
-import { MemoryChanged } from './contract.ts'
-import type { Memories } from './contract.ts'
+import type { Memories, Memory } from './contract.ts'
 import { EXTRACTION_LANE, SPOKEN } from './extraction/spoken.ts'
 import { proactiveOf } from './extraction/settings.ts'
 import type { Proactive } from './extraction/settings.ts'
 import { graphRoutes } from './graph/routes.ts'
+import type { ReportedMessage, WorkerDeps } from './extraction/worker.ts'
 import type { Graph } from './graph/service.ts'
 import { graphTools } from './graph/tools.ts'
 import { useRoutes } from './prompt/routes.ts'
@@ -37,11 +37,13 @@ export interface ProactiveDeps {
   own(label: string, dispose: () => void): void
 }
 
+/** Remembers what a person said elsewhere. */
+export type Report = (message: ReportedMessage, signal: AbortSignal) => Promise<readonly Memory[]>
 type LazyGraph = () => Promise<Graph>
 type LazyUses = () => Promise<MemoryUses>
 
 /** Remembering by itself: what follows a turn, what enters a prompt, and the graph. Its code is loaded when it is needed. */
-export function addProactive(deps: ProactiveDeps): void {
+export function addProactive(deps: ProactiveDeps): Report {
   const { config, db, log, memories, routes, services, tools } = deps
   const { agents } = services
   const graph = lazy(async (): Promise<Graph> => {
@@ -59,37 +61,35 @@ export function addProactive(deps: ProactiveDeps): void {
     }),
   )
   routes.add(...graphRoutes(agents, graph), ...useRoutes({ uses, memories }))
-  addExtraction(deps, graph)
+  const report = addExtraction(deps, graph)
   followTurns(deps, uses)
-  followDeletions(deps, graph, uses)
+  followKilledAgents(deps, uses)
+  return report
 }
 
-function addExtraction(deps: ProactiveDeps, graph: LazyGraph): void {
+function addExtraction(deps: ProactiveDeps, graph: LazyGraph): Report {
   const { config: settings, memories, metrics, services } = deps
   const extracted = metrics.counter(
     'svc_memory_extracted_total',
     'What was found in messages to be remembered, by what became of it.',
   )
+  const open = async (): Promise<WorkerDeps> => ({
+    ...deps,
+    settings,
+    memories,
+    agents: services.agents,
+    graph: await graph(),
+    inference: required(deps.inference(), 'providers'),
+    sessions: required(deps.sessions(), 'sessions'),
+    now: Date.now,
+    count: (outcome, by = 1) => extracted.add(by, { outcome }),
+  })
   const worker = services.queue.work(EXTRACTION_LANE, {
-    async run(job) {
-      const { memorize } = await import('./extraction/worker.ts')
-      return memorize(
-        {
-          ...deps,
-          settings,
-          memories,
-          agents: services.agents,
-          graph: await graph(),
-          inference: required(deps.inference(), 'providers'),
-          sessions: required(deps.sessions(), 'sessions'),
-          now: Date.now,
-          count: (outcome, by = 1) => extracted.add(by, { outcome }),
-        },
-        job,
-      )
-    },
+    run: async (job) => (await import('./extraction/worker.ts')).memorize(await open(), job),
   })
   deps.own('extraction', worker)
+  return async (message, signal) =>
+    (await import('./extraction/worker.ts')).memorizeReported(await open(), message, signal)
 }
 
 function followTurns({ config, hooks, log, memories, services }: ProactiveDeps, uses: LazyUses): void {
@@ -132,10 +132,7 @@ function followTurns({ config, hooks, log, memories, services }: ProactiveDeps, 
   })
 }
 
-function followDeletions({ db, hooks, log }: ProactiveDeps, graph: LazyGraph, uses: LazyUses): void {
-  hooks.on(MemoryChanged, async ({ change, agentId }) => {
-    if (change === 'deleted') await (await graph()).dropForgotten(agentId)
-  })
+function followKilledAgents({ db, hooks, log }: ProactiveDeps, uses: LazyUses): void {
   hooks.on(AgentKilling, async ({ agent, statements }) => {
     const [{ GraphStore }, open] = await Promise.all([import('./graph/store.ts'), uses()])
     const more = [...new GraphStore(db, log).ofAgentKilled(agent.id), open.ofAgentKilled(agent.id)]

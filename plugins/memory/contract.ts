@@ -36,6 +36,8 @@ export interface NewMemory {
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
   /** The memory of the same agent that this one replaces: it stays in the history and is not found any more. */
   readonly supersedes?: string | undefined
+  /** ISO 8601 UTC: when it was learnt elsewhere, for what is brought over. Absent: now. */
+  readonly createdAt?: string | undefined
   /** Makes a repeat of the same write no second memory, such as the id of a turn and a number. */
   readonly idempotencyKey?: string | undefined
 }

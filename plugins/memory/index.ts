@@ -31,7 +31,6 @@ export default definePlugin({
     const { config, db, hooks, jobs, own, routes, services, tools } = ctx
     const { queue } = services
     const { memories, loaded } = lazyMemories({ ...ctx, ...services, inference: () => ctx.optional('inference') })
-    routes.add(...memoryRoutes(memories))
     tools.add(...memoryTools(memories))
     const embedder = queue.work(EMBED_LANE, {
       run: async ({ payload, signal }) => (await memories()).embedder.run(agentOf(payload), signal),
@@ -67,7 +66,7 @@ export default definePlugin({
       search: async (query) => (await service()).search(query),
       similar: async (...args) => (await service()).similar(...args),
     }
-    addProactive({
+    const report = addProactive({
       ...ctx,
       memories: served,
       inference: () => ctx.optional('inference'),
@@ -75,6 +74,7 @@ export default definePlugin({
       screening: () => ctx.optional('screening'),
       usage: () => ctx.optional('usage'),
     })
+    routes.add(...memoryRoutes(memories, report))
     return { memories: served }
   },
 })

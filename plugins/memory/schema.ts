@@ -17,8 +17,16 @@ const confidence = v.pipe(v.number(), v.minValue(0), v.maxValue(1))
 const tags = v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed))
 const metadata = JsonObject
 
-export const NewEntry = v.object({
-  content,
+const NewEntryFields = v.object({
+  content: optional(v.pipe(content, v.description('What is known. Required without `messages`.'))),
+  messages: optional(
+    v.pipe(
+      v.array(v.object({ role: name, content: v.pipe(v.string(), wellFormed) })),
+      v.minLength(1),
+      v.maxLength(100),
+      v.description('A conversation, with `agent_id` and `user_id` beside it and nothing else.'),
+    ),
+  ),
   agent_id: optional(
     v.pipe(name, v.description('Id or name of the agent that is to know it; the default agent if absent.')),
   ),
@@ -31,6 +39,18 @@ export const NewEntry = v.object({
   metadata: optional(metadata),
   supersedes: optional(v.pipe(uuid('Invalid memory ID'), v.description('The memory that this one replaces.'))),
 })
+export const NewEntry = v.pipe(
+  NewEntryFields,
+  v.check(
+    ({ content: text, messages }) => (text === undefined) !== (messages === undefined),
+    'Expected either content or messages',
+  ),
+  v.check(
+    ({ messages, agent_id: _agent, user_id: _user, ...rest }) =>
+      messages === undefined || Object.values(rest).every((value) => value === undefined),
+    'messages go with agent_id and user_id alone',
+  ),
+)
 export const Change = v.object({ content })
 export const Ids = v.object({
   ids: v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(1_000)),
@@ -43,19 +63,34 @@ const ImportedEntry = v.object({
   confidence: optional(confidence),
   tags: optional(tags),
   metadata: optional(metadata),
+  created_at: optional(
+    v.pipe(
+      v.string(),
+      v.isoTimestamp('Expected a time such as 2026-01-31T12:00:00Z'),
+      v.check((text) => !Number.isNaN(Date.parse(text)), 'Expected a time such as 2026-01-31T12:00:00Z'),
+      v.check((text) => Date.parse(text) <= Date.now(), 'is in the future'),
+      v.transform((text) => new Date(text).toISOString()),
+    ),
+  ),
   key: v.nullish(name),
   user_id: v.nullish(name),
   session_id: v.nullish(name),
 })
 /** An export may be sent as it is. */
-export const Import = v.union(
-  [v.array(ImportedEntry), v.object({ memories: v.array(ImportedEntry) })],
-  'Expected an array of memories, or an export',
-)
+export const Import = v.union([v.array(ImportedEntry), v.object({ memories: v.array(ImportedEntry) })], wrongImport)
+/** Which entry: a union says only that no shape fits. */
+function wrongImport({ input, issues }: v.UnionIssue<v.BaseIssue<unknown>>): string {
+  const isList = Array.isArray(input)
+  const wrong = issues?.find(({ path }) => path && (isList ? typeof path[0].key === 'number' : path.length > 1))
+  return wrong ? `${v.getDotPath(wrong)}: ${wrong.message}` : 'Expected an array of memories, or an export'
+}
 export type ImportedEntry = v.InferOutput<typeof ImportedEntry>
 
 export const MemoryParams = v.object({ memory_id: uuid('Invalid memory ID') })
-export const UserParams = v.object({ user_id: name })
+export const UserParams = v.object({
+  user_id: v.pipe(name, v.description('An id, or `me`: what is kept for the caller.')),
+})
+export const PageQuery = v.object({ limit: v.optional(whole), offset: v.optional(whole) })
 export const LevelParams = v.object({ id: uuid('Invalid agent ID'), level })
 export const ListQuery = v.object({
   category: v.optional(v.string()),
@@ -110,6 +145,32 @@ export const Listed = v.object({
   offset: v.number(),
   limit: v.number(),
 })
+export const Users = v.object({
+  users: v.array(v.object({ user_id: v.string(), count: v.number(), newest_at: v.string() })),
+  total: v.number(),
+  offset: v.number(),
+  limit: v.number(),
+  me: orNull,
+})
+const Share = v.number()
+export const ConfigView = v.object({
+  embedding_provider: v.string(),
+  embedding_model: v.string(),
+  embedding_api_key_env: v.null(),
+  decay_rate: Share,
+  proactive_memory: v.object({
+    enabled: v.literal(true),
+    auto_memorize: v.boolean(),
+    auto_retrieve: v.boolean(),
+    extraction_model: v.string(),
+    extraction_threshold: Share,
+    extract_categories: v.array(v.string()),
+    max_retrieve: v.number(),
+    duplicate_threshold: Share,
+    session_ttl_hours: v.number(),
+    max_memories_per_agent: v.number(),
+  }),
+})
 export const Stats = v.object({
   total: v.number(),
   user_count: v.number(),
@@ -154,4 +215,9 @@ export const ExportedEntry = v.object({
   created_at: v.string(),
   updated_at: v.string(),
   metadata,
+})
+export const UserExport = v.object({
+  user_id: orNull,
+  count: v.number(),
+  memories: v.array(v.object({ ...ExportedEntry.entries, agent_id: v.string() })),
 })

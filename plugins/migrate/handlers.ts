@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { shown, shownLeft } from './report.ts'
 import type { Detected, MigrateBody, Migrated, Scanned, Status } from './schema.ts'
 import type { Migrations } from './service.ts'
 
@@ -24,16 +25,17 @@ export async function scan(migrations: Migrations, folder: string): Promise<v.In
     type,
     path,
     version,
-    agents: home.agents.map(({ name, format }) => ({ name, format, convertible: true })),
-    skills: home.skills.map(({ key }) => key),
+    agents: home.agents.map(({ name, format }) => ({ name: shown(name), format, convertible: true })),
+    skills: home.skills.map(({ key }) => shown(key)),
     sessions: home.sessions.length,
     channels: home.channels.map(({ channel, account }) => (account === 'default' ? channel : `${channel}/${account}`)),
     memories: home.memories.length,
-    workflows: home.workflows.map(({ name }) => name),
-    cron_jobs: home.jobs.map(({ name }) => name),
+    values: home.values.length,
+    workflows: home.workflows.map(({ name }) => shown(name)),
+    cron_jobs: home.jobs.map(({ name }) => shown(name)),
     triggers: home.triggers.length,
-    left: left.slice(0, MAX_SHOWN).map((one) => ({ ...one })),
-    warnings: warnings.slice(0, MAX_SHOWN),
+    left: left.slice(0, MAX_SHOWN).map((one) => ({ ...shownLeft(one) })),
+    warnings: warnings.slice(0, MAX_SHOWN).map((text) => shown(text)),
   }
 }
 
@@ -43,6 +45,7 @@ export async function migrate(
 ): Promise<v.InferOutput<typeof Migrated>> {
   const wanted = {
     agents: body.import_agents,
+    keys: body.import_keys,
     skills: body.import_skills,
     sessions: body.import_sessions,
     channels: body.import_channels,
@@ -84,7 +87,7 @@ export function status({ current }: Migrations): v.InferOutput<typeof Status> {
     total: run.total,
     imported_count: run.imported.length,
     skipped_count: run.left.length,
-    error: error ?? null,
+    error: error === undefined ? null : shown(error),
     reports: [...files],
   }
 }

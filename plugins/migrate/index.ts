@@ -4,7 +4,9 @@ import { Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ChannelAccounts } from '../channels/contract.ts'
 import { Workspaces } from '../files/contract.ts'
+import { KeyValue } from '../kv/contract.ts'
 import { Memories } from '../memory/contract.ts'
+import { ProviderKeys } from '../providers/contract.ts'
 import { CronJobs } from '../schedules/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Skills } from '../skills/contract.ts'
@@ -30,7 +32,9 @@ export default definePlugin({
   optional: {
     channels: ChannelAccounts,
     cronJobs: CronJobs,
+    kv: KeyValue,
     memories: Memories,
+    providerKeys: ProviderKeys,
     skills: Skills,
     triggers: TriggerImports,
     workflows: WorkflowImports,
@@ -42,7 +46,11 @@ export default definePlugin({
   setup({ config, db, hooks, log, metrics, optional, routes, services }) {
     const items = metrics.counter('svc_migrate_items_total', 'Things of other systems, by kind and what came of them.')
     const open = async (): Promise<Migrations> => {
-      const { Migrations } = await import('./service.ts')
+      const [{ Migrations }, { removeLeftovers }] = await Promise.all([
+        import('./service.ts'),
+        import('./source/database.ts'),
+      ])
+      await removeLeftovers(services.snapshots.dataDir)
       return new Migrations({
         ...services,
         db,
@@ -55,9 +63,9 @@ export default definePlugin({
     }
     let opened: Promise<Migrations> | undefined
     routes.add(...migrateRoutes(() => (opened ??= open())))
-    hooks.on(AgentSpawning, async ({ agent, statements }) => {
-      if (!opened) return { agent, statements }
-      return { agent, statements: [...statements, ...(await opened).statementsOf(agent)] }
+    hooks.on(AgentSpawning, async (spawning) => {
+      if (!opened) return spawning
+      return { ...spawning, statements: [...spawning.statements, ...(await opened).statementsOf(spawning.agent)] }
     })
     return {}
   },

@@ -6,12 +6,14 @@ export const KINDS = [
   'agent',
   'skill',
   'workspace',
+  'value',
   'memory',
   'session',
   'channel',
   'workflow',
   'cron',
   'trigger',
+  'key',
   'config',
 ] as const
 export type Kind = (typeof KINDS)[number]

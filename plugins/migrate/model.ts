@@ -20,6 +20,8 @@ export interface SourceHome {
   readonly skills: readonly SourceSkill[]
   readonly sessions: readonly SourceSession[]
   readonly memories: readonly SourceMemory[]
+  readonly values: readonly SourceValue[]
+  readonly keys: readonly SourceKey[]
   readonly channels: readonly SourceChannel[]
   readonly workflows: readonly SourceWorkflow[]
   readonly jobs: readonly SourceJob[]
@@ -74,6 +76,21 @@ export interface SourceMemory {
   /** Of the source, for people. */
   readonly file: string
 }
+/** A key of a provider of models. */
+export interface SourceKey {
+  /** The provider as here, or the variable that it is in. */
+  readonly provider: string | undefined
+  readonly variable: string | undefined
+  /** Never in a report, a message or a log. */
+  readonly value: string
+}
+/** A value that an agent keeps under a key. */
+export interface SourceValue {
+  readonly agent: string
+  readonly key: string
+  /** JSON. */
+  readonly value: unknown
+}
 export interface SourceChannel {
   /** As here, such as `telegram`. */
   readonly channel: string
@@ -108,6 +125,8 @@ export class HomeDraft {
   readonly skills: SourceSkill[] = []
   readonly sessions: SourceSession[] = []
   readonly memories: SourceMemory[] = []
+  readonly values: SourceValue[] = []
+  readonly keys: SourceKey[] = []
   readonly channels: SourceChannel[] = []
   readonly workflows: SourceWorkflow[] = []
   readonly jobs: SourceJob[] = []
@@ -115,7 +134,13 @@ export class HomeDraft {
   readonly settings: { readonly key: string; readonly value: string | number | boolean }[] = []
   readonly left: LeftBehind[] = []
   readonly warnings: string[] = []
+  readonly #memoryKeys = new Set<string>()
 
+  /** What is there twice is one memory. */
+  remember(memory: SourceMemory): void {
+    const before = this.#memoryKeys.size
+    if (this.#memoryKeys.add(memory.key).size > before) this.memories.push(memory)
+  }
   leave(kind: Kind, name: string, reason: string): void {
     this.left.push({ kind, name, reason })
   }

@@ -1,3 +1,4 @@
+import { escapeControls } from 'svc/internal'
 import type { Kind, LeftBehind, SourceType } from './model.ts'
 
 export interface ImportedThing {
@@ -27,16 +28,20 @@ const titles: Readonly<Record<Kind, string>> = {
   agent: 'Agents',
   skill: 'Skills',
   workspace: 'Workspaces',
+  value: 'Values of agents',
   memory: 'Memories',
   session: 'Conversations',
   channel: 'Channels',
   workflow: 'Workflows',
   cron: 'Schedules',
   trigger: 'Triggers',
+  key: 'Keys of providers',
   config: 'Configuration',
 }
 /** Lines of one kind; the JSON report has all. */
 const MAX_LINES = 200
+/** Of one text on a line. */
+const MAX_CHARS = 1_000
 
 /** Markdown for people. */
 export function renderReport(report: Report): string {
@@ -73,13 +78,39 @@ function some<T>(list: readonly T[], toLine: (one: T) => string): readonly strin
   const shown = list.slice(0, MAX_LINES).map(toLine)
   return list.length > MAX_LINES ? [...shown, `- … ${list.length - MAX_LINES} more in the JSON report`] : shown
 }
-/** Text of a source is no Markdown. */
+/** Text of a source is no Markdown: what stands between two backticks is none by itself, and the rest is escaped. */
 const inline = (text: string): string =>
-  text
-    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
-    .replaceAll(/[\\`*_[\]<>|]/g, '\\$&')
-    .slice(0, 1_000)
-const code = (text: string): string => `\`${text.replaceAll(/[`\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, 1_000)}\``
+  shown(text)
+    .slice(0, MAX_CHARS)
+    .split(/((?<!`)`[^`]+`(?!`))/)
+    .map((part, at) => (at % 2 === 1 ? part : part.replaceAll(ACTIVE, '\\$&')))
+    .join('')
+/** An underline within a word is no emphasis. */
+const ACTIVE = /[\\`*[\]<>|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
+const code = (text: string): string => `\`${shown(text).replaceAll('`', ' ').slice(0, MAX_CHARS)}\``
+
+/** A text of a source on one line, without what moves a cursor or turns the direction of reading. */
+export const shown = (text: string): string => escapeControls(text.replaceAll(/[\s\p{Cc}]+/gu, ' '))
+/** The same for all texts of a report but the path, which may be used again. */
+export function shownReport(report: Report): Report {
+  const things = (list: readonly ImportedThing[]) =>
+    list.map(({ kind, name, destination }) => ({ kind, name: shown(name), destination: shown(destination) }))
+  const { imported, unchanged, left, warnings, version, error } = report
+  return {
+    ...report,
+    version: shown(version),
+    error: error === undefined ? undefined : shown(error),
+    imported: things(imported),
+    unchanged: things(unchanged),
+    left: left.map((one) => shownLeft(one)),
+    warnings: warnings.map((text) => shown(text)),
+  }
+}
+export const shownLeft = ({ kind, name, reason }: LeftBehind): LeftBehind => ({
+  kind,
+  name: shown(name),
+  reason: shown(reason),
+})
 
 export function toJson(report: Report): Record<string, unknown> {
   const { runId, isDryRun, startedAt, endedAt, error, ...rest } = report

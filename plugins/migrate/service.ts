@@ -8,7 +8,9 @@ import type { Counter, Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
+import type { KeyValue } from '../kv/contract.ts'
 import type { Memories } from '../memory/contract.ts'
+import type { ProviderKeys } from '../providers/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { Skills } from '../skills/contract.ts'
 import type { Settings } from './config.ts'
@@ -17,21 +19,25 @@ import { candidates, detect, refuseUnsupported } from './detect.ts'
 import { importAgents } from './import/agents.ts'
 import { importAutomation, importChannels } from './import/automation.ts'
 import type { AutomationDeps } from './import/automation.ts'
+import { importKeys } from './import/keys.ts'
 import { importMemories } from './import/memories.ts'
 import { Run } from './import/run.ts'
 import type { Wanted } from './import/run.ts'
 import { importSessions } from './import/sessions.ts'
 import { importSkills } from './import/skills.ts'
+import { importValues } from './import/values.ts'
 import { SOURCE_TYPES } from './kinds.ts'
 import type { SourceHome, SourceType } from './model.ts'
 import { renderReport, toJson } from './report.ts'
 import type { Report } from './report.ts'
-import { openSource } from './source/open-source.ts'
+import { kindOf, openSource } from './source/open-source.ts'
 import type { OpenedSource } from './source/open-source.ts'
 import { ItemStore } from './store.ts'
 
 export interface OptionalDeps extends AutomationDeps {
+  readonly kv: KeyValue | undefined
   readonly memories: Memories | undefined
+  readonly providerKeys: ProviderKeys | undefined
   readonly skills: Skills | undefined
   readonly workspaces: Workspaces | undefined
 }
@@ -156,11 +162,14 @@ export class Migrations {
     if (!isDryRun)
       await audit.write({ event: 'data_migrated', details: `migration ${run.id} from ${home.path} begins` })
     let failure: unknown
+    const told = folder.problems.length
     try {
       await this.#import(run, folder)
     } catch (error) {
       failure = error
     }
+    for (const { name, reason } of folder.problems.slice(told))
+      if (!run.left.some((left) => left.name === name)) run.leave(kindOf(name), name, reason)
     const error = failure === undefined ? undefined : messageOf(failure)
     const report = run.report(new Date().toISOString(), error)
     const markdown = renderReport(report)
@@ -194,7 +203,10 @@ export class Migrations {
     }
     const workspaces = optional('workspaces')
     await importAgents(run, { agents, workspaces, folder, maxFiles: settings.max_workspace_files, expect })
-    if (wanted.agents) await importMemories(run, optional('memories'))
+    if (wanted.agents) {
+      await importValues(run, optional('kv'))
+      await importMemories(run, optional('memories'))
+    }
     if (wanted.skills) await importSkills(run, { skills: optional('skills'), folder, scratchDir: snapshots.dataDir })
     if (wanted.sessions) await importSessions(run, { sessions, db })
     const automation = {
@@ -205,6 +217,7 @@ export class Migrations {
     }
     if (wanted.channels) await importChannels(run, automation)
     if (wanted.automation) await importAutomation(run, automation)
+    if (wanted.keys) await importKeys(run, optional('providerKeys'))
     await this.#importSettings(run)
   }
   /** What nobody set here. */
@@ -214,10 +227,12 @@ export class Migrations {
     for (const { key, value } of run.home.settings)
       await run.attempt('config', key, async () => {
         if ((await run.before('config', key, key)) !== undefined) return
-        if (configuration.sources().has(key)) return run.leave('config', key, `it is set here; there it is ${value}`)
+        const isSame = configuration.shown(key) === value
+        const isSet = configuration.sources().has(key)
+        if (isSet && !isSame) return run.leave('config', key, `it is set here; there it is ${value}`)
         await configuration.check(key, value)
         if (!run.isDryRun) {
-          await configuration.set(key, value)
+          if (!isSet) await configuration.set(key, value)
           await run.keep('config', key, key, String(value))
         }
         run.made('config', key, String(value))

@@ -10,7 +10,7 @@ export class ItemStore {
   constructor(db: PluginDatabase) {
     this.#db = db
   }
-  /** What was made of it here; `undefined` when nothing was. */
+  /** What was made of it here; empty when that was begun and may have ended, `undefined` when it was not begun. */
   async target(id: string): Promise<string | undefined> {
     const row = await this.#db.one`SELECT target FROM migrate_item WHERE id = ${id}`
     return v.parse(v.optional(Target), row)?.target
@@ -26,7 +26,8 @@ export class ItemStore {
   }): Statement {
     const { id, runId, kind, name, target, at } = item
     return this.#db.sql`INSERT INTO migrate_item (id, run_id, kind, name, target, created_at)
-      VALUES (${id}, ${runId}, ${kind}, ${name}, ${target}, ${at}) ON CONFLICT (id) DO NOTHING`
+      VALUES (${id}, ${runId}, ${kind}, ${name}, ${target}, ${at})
+      ON CONFLICT (id) DO UPDATE SET run_id = excluded.run_id, target = excluded.target WHERE migrate_item.target = ''`
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

@@ -3,8 +3,9 @@ import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials, RequestFacts, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { RemovedDevices } from './removed.ts'
+import type { RemovedElsewhere } from './removed-elsewhere/store.ts'
 import type { Device, DeviceRow } from './schema.ts'
-import type { PairingStore } from './store.ts'
+import type { DeviceStore } from './paired/store.ts'
 
 /** The name of the source of its credentials. */
 const SOURCE = 'pairing'
@@ -17,13 +18,15 @@ interface CachedDevice {
 }
 
 export interface DevicesDeps {
-  readonly store: PairingStore
+  readonly store: DeviceStore
   readonly audit: Audit
   readonly now: () => number
   /** Of rows that a daemon wrote. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
   /** What this home knows to be removed. */
   readonly removed: Pick<RemovedDevices, 'all' | 'put'>
+  /** Where daemons share the database. */
+  readonly elsewhere: RemovedElsewhere | undefined
   /** Of a device whose row is refused. */
   readonly warn: (id: string, name: string) => Promise<void>
   /** Hears of devices that another daemon paired or removed. */
@@ -37,12 +40,13 @@ export interface DevicesDeps {
  * digest of a key is a plain SHA-256, which whoever writes to the database could add for a key of theirs.
  */
 export class Devices {
-  readonly #store: PairingStore
+  readonly #store: DeviceStore
   readonly #audit: Audit
   readonly #now: () => number
   readonly #tell: TellChange
   readonly #proofs: DevicesDeps['proofs']
   readonly #removed: DevicesDeps['removed']
+  readonly #elsewhere: RemovedElsewhere | undefined
   readonly #warn: DevicesDeps['warn']
   #byDigest = new Map<string, CachedDevice>()
   #accepted: AcceptedCredentials | undefined
@@ -51,9 +55,10 @@ export class Devices {
   /** Ids of those that are being removed. */
   readonly #leaving = new Set<string>()
   #changes = 0
-  constructor({ store, audit, now, proofs, removed, warn, follow, failed }: DevicesDeps) {
+  constructor({ store, audit, now, proofs, removed, elsewhere, warn, follow, failed }: DevicesDeps) {
     this.#proofs = proofs
     this.#removed = removed
+    this.#elsewhere = elsewhere
     this.#warn = warn
     this.#store = store
     this.#audit = audit
@@ -68,6 +73,7 @@ export class Devices {
 
   /** From here on devices are let in. */
   async open(credentials: PluginCredentials): Promise<void> {
+    await this.#elsewhere?.catchUp()
     await this.read()
     this.#accepted = credentials.accept({ name: SOURCE, find: (digest) => this.#find(digest) })
   }
@@ -151,7 +157,9 @@ export class Devices {
     if (!row || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
     this.#leaving.add(id)
     try {
+      const noted = await this.#elsewhere?.note(id, new Date(this.#now()).toISOString())
       await this.#store.commit(
+        ...(noted ? [noted] : []),
         { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(row.digest)) },
         this.#audit.entry({
           event: 'pairing_changed',

@@ -8,7 +8,7 @@ import { Devices } from './devices.ts'
 import { migrations } from './migrations.ts'
 import { pairingRoutes } from './routes.ts'
 import type { Pairing } from './service.ts'
-import { PairingStore } from './store.ts'
+import { DeviceStore } from './paired/store.ts'
 
 export default definePlugin({
   name: 'pairing',
@@ -31,22 +31,28 @@ export default definePlugin({
     services: { audit, broadcast, feed, snapshots },
     vault,
   }) {
-    const store = new PairingStore(db)
+    const store = new DeviceStore(db)
     const { RemovedDevices } = await import('./removed.ts')
+    const removed = new RemovedDevices(snapshots.homeDir)
+    const proofs = rowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault })
     const devices = new Devices({
       store,
-      removed: new RemovedDevices(snapshots.homeDir),
+      removed,
+      elsewhere: broadcast.isShared
+        ? new (await import('./removed-elsewhere/store.ts')).RemovedElsewhere({ db, proofs, removed })
+        : undefined,
       audit,
       now: Date.now,
-      proofs: rowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),
+      proofs,
       warn: async (...device) => log.warn((await import('./refused.ts')).describe(...device)),
       follow: (rows) => followChanges({ broadcast, own }, 'pairing.devices', rows),
       failed: (error) => log.error('the paired devices could not be read', error),
     })
     let made: Promise<Pairing> | undefined
     const pairing = (): Promise<Pairing> =>
-      (made ??= import('./service.ts').then(
-        ({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now }),
+      (made ??= Promise.all([import('./service.ts'), import('./store.ts')]).then(
+        ([{ Pairing }, { PairingStore }]) =>
+          new Pairing({ store: new PairingStore(db), devices, audit, vault, credentials, settings, now: Date.now }),
       ))
     routes.add(...pairingRoutes({ settings, devices, pairing, audit, feed, fetch, hooks, log }))
     if (!settings.enabled) return {}

@@ -31,4 +31,9 @@ export const migrations: readonly Migration[] = [
     id: '003-device-proof',
     sql: 'ALTER TABLE pairing_device ADD COLUMN proof TEXT',
   },
+  {
+    // For daemons that did not run when a device was removed.
+    id: '004-removed',
+    sql: 'CREATE TABLE pairing_removed (id TEXT PRIMARY KEY, removed_at TEXT NOT NULL, proof TEXT NOT NULL)',
+  },
 ]

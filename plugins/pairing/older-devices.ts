@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { replaceConfined, toIso } from 'svc/internal'
 import type { Vault } from 'svc/sdk'
 import type { Devices } from './devices.ts'
-import type { PairingStore } from './store.ts'
+import type { DeviceStore } from './paired/store.ts'
 
 const FILE = 'paired-devices.json'
 const TAKEN_OVER = 'older-devices'
@@ -12,7 +12,7 @@ const TAKEN_OVER = 'older-devices'
 export interface OlderDevicesDeps {
   readonly home: string
   readonly vault: Vault
-  readonly store: PairingStore
+  readonly store: DeviceStore
   readonly devices: Devices
 }
 

@@ -1,11 +1,14 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import { CodeRow, DeviceRow } from './schema.ts'
+import { DeviceStore } from './paired/store.ts'
+import { CodeRow } from './schema.ts'
+import type { DeviceRow } from './schema.ts'
 
 /** Over a limit, or for a missing code, the id becomes NULL, which the column refuses: the batch fails as a whole. */
-export class PairingStore {
+export class PairingStore extends DeviceStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
+    super(db)
     this.#db = db
   }
 
@@ -54,24 +57,5 @@ export class PairingStore {
         ${device.paired_at}, ${device.last_seen})`,
       exclusive: 'pairing_device',
     }
-  }
-  async devices(): Promise<DeviceRow[]> {
-    return v.parse(
-      v.array(DeviceRow),
-      await this.#db.all`SELECT id, digest, proof, display_name, platform, paired_at, last_seen
-          FROM pairing_device ORDER BY paired_at, id`,
-    )
-  }
-  prove(id: string, proof: string): Statement {
-    return this.#db.sql`UPDATE pairing_device SET proof = ${proof} WHERE id = ${id} AND proof IS NULL`
-  }
-  removeDevice(id: string): Statement {
-    return this.#db.sql`DELETE FROM pairing_device WHERE id = ${id}`
-  }
-  seen(id: string, at: string): Statement {
-    return this.#db.sql`UPDATE pairing_device SET last_seen = ${at} WHERE id = ${id} AND last_seen < ${at}`
-  }
-  async commit(...statements: readonly Statement[]): Promise<void> {
-    await this.#db.batch(statements)
   }
 }

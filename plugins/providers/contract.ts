@@ -127,6 +127,23 @@ export interface Inference {
 }
 export const Inference = defineService<Inference>()('inference')
 
+/** Keys that come from elsewhere, such as another system on the machine. */
+export interface ProviderKeys {
+  /** The provider whose key a variable of the environment has, such as `OPENAI_API_KEY`. */
+  named(variable: string): Promise<string | undefined>
+  /**
+   * Stores the key of a provider that has none, as `POST /api/providers/{name}/key` does: `added`. One that has a key
+   * (`configured`) or needs none (`no_key_needed`) stays as it is; `unknown`: there is no such provider. `isCheck`
+   * stores nothing.
+   */
+  add(
+    provider: string,
+    key: string,
+    options?: { readonly isCheck?: boolean },
+  ): Promise<'added' | 'unknown' | 'configured' | 'no_key_needed'>
+}
+export const ProviderKeys = defineService<ProviderKeys>()('provider-keys')
+
 /** A provider, and one of its models where that is not its usual one. */
 export interface MediaChoice {
   readonly provider: string

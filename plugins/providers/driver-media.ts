@@ -4,7 +4,7 @@ import type { GeneratedImages, GeneratedSpeech, Transcription } from 'svc/provid
 
 const count = v.pipe(v.number(), v.finite(), v.minValue(0))
 const usage = v.object({
-  tokens: v.exactOptional(v.object({ input: count, output: count })),
+  tokens: v.exactOptional(v.object({ input: count, output: count, words: v.exactOptional(count) })),
   seconds: v.exactOptional(count),
 })
 const bytes = v.pipe(

@@ -17,7 +17,7 @@ import { Breaker } from './breaker.ts'
 import { OwnConfig, sections } from './config.ts'
 import type { Config } from './config.ts'
 import { Connections } from './connection.ts'
-import { Inference, MediaModels, ProviderChanged } from './contract.ts'
+import { Inference, MediaModels, ProviderChanged, ProviderKeys } from './contract.ts'
 import { DefaultModelLog } from './default-model-log.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
@@ -27,6 +27,7 @@ import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
 import type { ReloadState } from './registry.ts'
+import type { KeyImportDeps } from './key-imports.ts'
 import { KeyRotation } from './key-rotation.ts'
 import { providerRoutes } from './routes.ts'
 import type { ProviderRouteDeps } from './routes.ts'
@@ -43,7 +44,7 @@ export default definePlugin({
   hooks: [ProviderChanged],
   requires,
   optional,
-  provides: { providers: Providers, inference: Inference, media: MediaModels },
+  provides: { providers: Providers, inference: Inference, media: MediaModels, keys: ProviderKeys },
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
@@ -88,6 +89,7 @@ export default definePlugin({
       defaultLog.close()
       await Promise.all([ollama.close(), registry.close()])
     })
+    const audited = auditedChanges(() => ctx.optional('audit'), changed)
     ctx.routes.add(
       ...providerRoutes({
         ...shared,
@@ -96,15 +98,23 @@ export default definePlugin({
         fetch,
         configuration: services.configuration,
         detectMs: config.detect_ms,
-        ...auditedChanges(() => ctx.optional('audit'), changed),
+        ...audited,
       }),
     )
     ctx.hooks.on(ModelsListed, (listing) => addUsableModels(listing, { ...shared, inference }))
     ctx.hooks.on(DaemonListening, () => defaultLog.write())
     defaultLog.schedule()
-    return { providers: registry, inference, media }
+    return { providers: registry, inference, media, keys: lazyKeys({ ...shared, inference, change: audited.change }) }
   },
 })
+
+const lazyKeys = (deps: KeyImportDeps): ProviderKeys => {
+  const open = async (): Promise<ProviderKeys> => (await import('./key-imports.ts')).createKeyImports(deps)
+  return {
+    named: async (variable) => (await open()).named(variable),
+    add: async (...given) => (await open()).add(...given),
+  }
+}
 
 /** What was set over the API, here or at another daemon on the database. */
 async function readStored({

@@ -48,9 +48,10 @@ export const Wakeups = defineService<Wakeups>()('wakeups')
 export interface CronJobs {
   /**
    * Makes one, as `POST /api/cron/jobs` does. `false` when there is one of this id, which stays as it is. Throws
-   * `invalid_request` that names the field, `agent_not_found`, `rate_limit` when there are too many.
+   * `invalid_request` that names the field, `agent_not_found`, `rate_limit` when there are too many. `isCheck` makes nothing, and
+   * asks for no agent.
    */
-  add(id: string, body: Readonly<Record<string, unknown>>): Promise<boolean>
+  add(id: string, body: Readonly<Record<string, unknown>>, options?: { readonly isCheck?: boolean }): Promise<boolean>
 }
 export const CronJobs = defineService<CronJobs>()('cron-jobs')
 

@@ -6,9 +6,11 @@ import type { Runtime } from './runtime.ts'
 /** What comes from elsewhere, under an id that is the same each time. */
 export async function add(
   { schedules }: Pick<Runtime, 'schedules'>,
-  ...[id, body]: Parameters<CronJobs['add']>
+  ...[id, body, { isCheck = false } = {}]: Parameters<CronJobs['add']>
 ): Promise<boolean> {
   if (await schedules.find(id)) return false
-  await schedules.create(parse(JobBody, body, 'cron job'), id)
+  const given = parse(JobBody, body, 'cron job')
+  if (isCheck) await schedules.prepare(given, id, { id: '', name: '' })
+  else await schedules.create(given, id)
   return true
 }

@@ -1,6 +1,7 @@
 import { Broadcast, Daemon, followChanges, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AgentKilling, Agents } from '../agents/contract.ts'
+import type { Hooks, PluginDatabase } from 'svc/sdk'
+import { AgentChanging, AgentKilling, Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { DeviceWorkListed } from '../pairing/contract.ts'
@@ -90,14 +91,7 @@ export default definePlugin({
     )
     routes.add(...jobRoutes(runtime, leaving))
     tools.add(...scheduleTools(runtime, services.agents), ...cronTools(runtime))
-    hooks.on(AgentKilling, async ({ agent, statements }) => {
-      if (!(await hasJobs(db, agent.id))) return { agent, statements }
-      return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }
-    })
-    hooks.on(DeviceWorkListed, async (asked) => {
-      if (!(await hasJobs(db))) return asked
-      return (await import('./of-device.ts')).addSchedules(await runtime(), asked)
-    })
+    followMaker(ctx, runtime)
     // The run of a slot has the id of its job of the queue, which waits for the end of the run.
     hooks.on(WorkflowRunChanged, async ({ id, state }) => {
       if (state !== 'Pending' && state !== 'Running' && state !== 'Paused') await services.queue.hurry(LANE, id)
@@ -110,8 +104,31 @@ export default definePlugin({
   },
 })
 
+/** The schedule of a manifest is what it says; schedules of an agent end with it, those of a device when that is asked for. */
+function followMaker(
+  { db, hooks }: { readonly db: PluginDatabase; readonly hooks: Pick<Hooks, 'on'> },
+  runtime: () => Promise<Runtime>,
+): void {
+  hooks.on(AgentSpawning, async (spawning) =>
+    spawning.agent.manifest.schedule === 'reactive' ? spawning : (await runtime()).manifests.addTo(spawning),
+  )
+  hooks.on(AgentChanging, async (changing) =>
+    [changing.before, changing.agent].every(({ manifest }) => manifest.schedule === 'reactive')
+      ? changing
+      : (await runtime()).manifests.change(changing),
+  )
+  hooks.on(AgentKilling, async ({ agent, statements }) => {
+    if (!(await hasJobs(db, agent.id))) return { agent, statements }
+    return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }
+  })
+  hooks.on(DeviceWorkListed, async (asked) => {
+    if (!(await hasJobs(db))) return asked
+    return (await import('./of-device.ts')).addSchedules(await runtime(), asked)
+  })
+}
+
 const lazyCronJobs = (runtime: () => Promise<Runtime>): CronJobs => ({
-  add: async (id, body) => (await import('./imports.ts')).add(await runtime(), id, body),
+  add: async (id, body, options) => (await import('./imports.ts')).add(await runtime(), id, body, options),
 })
 
 function lazyWakeups(open: () => Promise<Wakeups>): Wakeups {

@@ -73,6 +73,7 @@ function addJob(runtime: LazyRuntime, view: JobView): AnyRoute {
     status: 201,
     errors: ['agent_not_found', 'workflow_not_found', 'forbidden', 'conflict'],
     idempotent: true,
+    keepsAnswer: false,
     example: { body: view.example },
     async handle({ body, effectId }) {
       const opened = await load(runtime, view)

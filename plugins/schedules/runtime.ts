@@ -14,6 +14,7 @@ import type { Wakeups } from './contract.ts'
 import { createWakeups } from './wakeups.ts'
 import type { Job, Slot } from './job.ts'
 import { JobStore } from './jobs/store.ts'
+import { ManifestSchedules } from './of-manifest.ts'
 import { Scheduler } from './scheduler.ts'
 import { Schedules } from './service.ts'
 import { SlotStore } from './slots/store.ts'
@@ -51,6 +52,7 @@ export interface Runtime {
   readonly runner: SlotRunner
   readonly manual: ManualRuns
   readonly wakeups: Wakeups
+  readonly manifests: ManifestSchedules
 }
 
 /** All that works on jobs, once there is one. */
@@ -105,5 +107,7 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
     gone: (runId) => manual.tell(runId),
     wake: () => scheduler.wake(),
   })
-  return { jobs, slots, schedules, scheduler, runner, manual, wakeups: createWakeups(schedules, scheduler) }
+  const manifests = new ManifestSchedules({ schedules, background, wake: () => scheduler.wake() })
+  const wakeups = createWakeups(schedules, scheduler)
+  return { jobs, slots, schedules, scheduler, runner, manual, wakeups, manifests }
 }

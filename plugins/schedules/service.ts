@@ -211,17 +211,43 @@ export class Schedules {
   /** Its history goes with it; a slot that runs is stopped. */
   remove(code: ErrorCode, id: string): Promise<void> {
     return this.#changes.run(async () => {
-      const { jobs, slots, audit, queue } = this.#deps
-      const job = await this.require(code, id)
-      const open = [...(await slots.waiting(id)).slots, ...(await slots.waiting(id, 'manual')).slots]
-      const details = `schedule ${id} "${job.name}" was removed`
-      await jobs.commit([...jobs.remove(id), audit.entry({ event: 'schedule_changed', agentId: job.agentId, details })])
-      for (const { runId, workflowRunId } of open) {
-        await queue.cancel(LANE, runId)
-        this.#deps.gone(runId)
-        if (workflowRunId !== undefined) await this.#deps.workflows()?.cancel(workflowRunId, details)
-      }
+      const { statements, after } = await this.removing(await this.require(code, id))
+      await this.#deps.jobs.commit(statements)
+      await after()
     })
+  }
+  /** The same for a batch of the caller, who calls `after` when it is on disk. */
+  async removing({ id, name, agentId }: Job): Promise<{
+    readonly statements: readonly Statement[]
+    readonly after: () => Promise<void>
+  }> {
+    const { jobs, slots, audit, queue } = this.#deps
+    const open = [...(await slots.waiting(id)).slots, ...(await slots.waiting(id, 'manual')).slots]
+    const details = `schedule ${id} "${name}" was removed`
+    return {
+      statements: [...jobs.remove(id), audit.entry({ event: 'schedule_changed', agentId, details })],
+      after: async () => {
+        for (const { runId, workflowRunId } of open) {
+          await queue.cancel(LANE, runId)
+          this.#deps.gone(runId)
+          if (workflowRunId !== undefined) await this.#deps.workflows()?.cancel(workflowRunId, details)
+        }
+      },
+    }
+  }
+  /** What it says from now on, in a batch of the caller, who says `wake` after it. Throws `invalid_request`. */
+  rewriting(job: Job, body: JobBody): readonly Statement[] {
+    const { jobs, clock, audit } = this.#deps
+    const now = clock.now()
+    const { timing = job.timing, action = job.action } = readInput(body, now, job)
+    const after: Job = { ...job, timing, action, nextRun: nextSlot(timing, now), updatedAt: now }
+    const details = `schedule ${job.id} "${job.name}" was changed`
+    const change = { before: toRecord(job), after: toRecord(after) }
+    return [
+      jobs.rewrite(after),
+      audit.entry({ event: 'schedule_changed', agentId: job.agentId, details, change }),
+      ...this.#deps.tell(job.id),
+    ]
   }
 
   find(id: string): Promise<Job | undefined> {

@@ -4,9 +4,10 @@ export default defineCli({
   name: 'sessions',
   commands: {
     session: {
-      summary: 'List, show, label, switch and delete conversations',
+      summary: 'List, search, show, label, switch and delete conversations',
       commands: {
         list: { summary: 'List the conversations with an agent', load: () => import('./cli/list.ts') },
+        search: { summary: 'Find what was said in conversations', load: () => import('./cli/search.ts') },
         show: { summary: 'Show the messages of a conversation', load: () => import('./cli/show.ts') },
         label: { summary: 'Label a conversation', load: () => import('./cli/label.ts') },
         switch: { summary: 'Make a conversation the active one of its agent', load: () => import('./cli/switch.ts') },

@@ -6,6 +6,7 @@ import { Audit } from '../audit/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { sessionRoutes } from './routes.ts'
+import { searchRoute } from './search/route.ts'
 import { SessionService } from './service.ts'
 import { SessionStore } from './store.ts'
 import { SummaryStore } from './summary/store.ts'
@@ -76,6 +77,7 @@ export default definePlugin({
     })
     const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
+      searchRoute({ db, agents }),
       ...sessionRoutes({
         sessions,
         agents,
@@ -87,7 +89,8 @@ export default definePlugin({
     jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => {
       await sessions.cleanup(cleanupRules)
     })
-    hooks.on(AgentSpawning, ({ agent, statements }) => ({
+    hooks.on(AgentSpawning, ({ agent, statements, ...spawning }) => ({
+      ...spawning,
       agent,
       statements: [...statements, ...sessions.ensure(agent.sessionId, agent.id)],
     }))

@@ -2,12 +2,14 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, PluginCredentials, RequestFacts } from 'svc/sdk'
 import { Introspected, Introspection, SignedOut, SignInParams, SignIns, UserInfo } from './schema.ts'
 import type { Session } from './schema.ts'
+import { personIdOf } from './person-id.ts'
 import type { Sessions } from './sessions.ts'
 
 const inactive = { active: false, error: 'The token is not active' }
 
 const example = {
   id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d',
+  user_id: '5c1f0a52-51f7-5d6e-9a5b-3f1f3f0f7c11',
   provider: 'oidc',
   sub: '248289761001',
   email: 'ada@example.org',
@@ -60,6 +62,7 @@ function userInfoRoute({ sessionOf }: AccountContext): AnyRoute {
         email_verified: true,
         name: 'Ada',
         picture: null,
+        user_id: example.user_id,
         roles: [],
       },
     },
@@ -76,6 +79,7 @@ function userInfoRoute({ sessionOf }: AccountContext): AnyRoute {
           email_verified,
           name,
           picture,
+          user_id: personIdOf(session),
           roles: [],
         }
       }
@@ -175,15 +179,18 @@ function listRoute({ sessions }: AccountContext): AnyRoute {
     returns: SignIns,
     example: { returns: { sessions: [example], total: 1 } },
     handle() {
-      const found = (sessions?.list() ?? []).map(({ id, provider, sub, email, name, created_at, expires_at }) => ({
-        id,
-        provider,
-        sub,
-        email,
-        name,
-        created_at,
-        expires_at,
-      }))
+      const found = (sessions?.list() ?? []).map(
+        ({ id, provider, issuer, sub, email, name, created_at, expires_at }) => ({
+          id,
+          user_id: personIdOf({ issuer, sub }),
+          provider,
+          sub,
+          email,
+          name,
+          created_at,
+          expires_at,
+        }),
+      )
       return { sessions: found, total: found.length }
     },
   })

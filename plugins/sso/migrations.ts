@@ -29,4 +29,9 @@ export const migrations: readonly Migration[] = [
     id: '003-session-proof',
     sql: 'ALTER TABLE sso_session ADD COLUMN proof TEXT',
   },
+  {
+    // Sign-ins that were ended before their time, for daemons that did not run then.
+    id: '004-ended',
+    sql: 'CREATE TABLE sso_ended (id TEXT PRIMARY KEY, expires_at TEXT NOT NULL, proof TEXT NOT NULL)',
+  },
 ]

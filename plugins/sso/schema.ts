@@ -40,6 +40,7 @@ export const SignedOut = v.object({ status: v.literal('signed_out') })
 
 const SignInView = v.object({
   id: v.string(),
+  user_id: v.pipe(v.string(), v.description('Id of the person, made of issuer and `sub`: memories are kept under it.')),
   provider: v.string(),
   sub: v.string(),
   email: v.nullable(v.string()),
@@ -60,6 +61,9 @@ export const UserInfo = v.object({
   email_verified: v.optional(v.boolean()),
   name: v.optional(v.nullable(v.string())),
   picture: v.optional(v.nullable(v.string())),
+  user_id: v.optional(
+    v.pipe(v.string(), v.description('Id of the person, made of `issuer` and `sub`: memories are kept under it.')),
+  ),
   /** Always empty: there are no roles. */
   roles: v.optional(v.array(v.string())),
 })

@@ -1,12 +1,12 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { stableId } from 'svc/internal'
 import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
+import type { AcceptedCredentials, Holder, PluginCredentials, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
 import type { EndedSignIns } from './ended.ts'
+import { personIdOf } from './person-id.ts'
 import type { Session } from './schema.ts'
 import type { SessionStore } from './store.ts'
 
@@ -17,7 +17,9 @@ export interface SessionsDeps {
   /** Of rows that a daemon wrote. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
   /** What this home knows to be ended. */
-  readonly ended: Pick<EndedSignIns, 'all' | 'put'>
+  readonly ended: Pick<EndedSignIns, 'all' | 'put' | 'putAll'>
+  /** Whether other daemons are on the database. */
+  readonly isShared: boolean
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   /** The sign-ins could not be read anew. */
@@ -56,6 +58,7 @@ export class Sessions {
 
   /** From here on tokens open something. */
   async open(credentials: PluginCredentials): Promise<void> {
+    if (this.#deps.isShared) await this.#catchUp()
     await this.read()
     this.#accepted = credentials.accept({ name: 'sso', find: (digest) => this.#find(digest)?.holder })
   }
@@ -90,6 +93,21 @@ export class Sessions {
   }
   async #noteEnded({ id, expires_at: at }: Session): Promise<void> {
     if (at > this.#time()) await this.#deps.ended.put(id, { expires_at: at })
+  }
+
+  /** Remembers what other daemons ended while this home could not hear of it. */
+  async #catchUp(): Promise<void> {
+    const { ended, proofs, store } = this.#deps
+    const known = await ended.all()
+    const rows = (await store.ended(this.#time())).filter(({ id }) => !known.has(id))
+    const proven = await Promise.all(rows.map((row) => proofs.holds(endedFields(row), row.proof)))
+    const added = rows.filter((_, at) => proven[at])
+    if (added.length > 0) await ended.putAll(added.map(({ id, expires_at }) => [id, { expires_at }]))
+  }
+  async #endedStatements(session: Session): Promise<readonly Statement[]> {
+    if (!this.#deps.isShared) return []
+    const { proofs, store } = this.#deps
+    return store.noteEnded(session.id, session.expires_at, await proofs.of(endedFields(session)), this.#time())
   }
 
   list(): readonly Session[] {
@@ -135,8 +153,10 @@ export class Sessions {
         'service_unavailable',
         `Too many people are signed in (external_auth.max_sessions is ${limits.maxSessions})`,
       )
+    const noted = await Promise.all(oldest.map((one) => this.#endedStatements(one)))
     await store.commit(
       store.sweep(this.#time()),
+      ...noted.flat(),
       ...oldest.map(({ id }) => store.remove(id)),
       { ...store.insert(session, limits.maxSessions), written },
       audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }),
@@ -154,8 +174,10 @@ export class Sessions {
       this.#byDigest.delete(session.digest)
       this.#accepted?.revoked()
     }
+    const noted = await this.#endedStatements(session)
     await store.commit(
       { ...store.remove(session.id), written },
+      ...noted,
       audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }),
       ...this.#tell(session.id),
     )
@@ -181,6 +203,11 @@ export class Sessions {
   }
 }
 
+const endedFields = ({ id, expires_at: at }: Pick<Session, 'id' | 'expires_at'>): readonly unknown[] => [
+  'ended',
+  id,
+  at,
+]
 const provenFields = (session: Omit<Session, 'proof'>): readonly unknown[] => [
   session.id,
   session.digest,
@@ -203,7 +230,7 @@ function toCached(session: Session): CachedSession {
       label: 'sign-in',
       name: nameOf(session),
       id: session.id,
-      subject: stableId('person', session.issuer, session.sub),
+      subject: personIdOf(session),
     },
     until: Date.parse(session.expires_at),
   }

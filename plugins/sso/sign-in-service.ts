@@ -24,7 +24,7 @@ export interface SignInServiceDeps {
   /** Of rows of sign-ins. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
   /** What this home knows to be ended. */
-  readonly ended: Pick<EndedSignIns, 'all' | 'put'>
+  readonly ended: Pick<EndedSignIns, 'all' | 'put' | 'putAll'>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void
@@ -54,6 +54,7 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
     now,
     proofs: deps.proofs,
     ended: deps.ended,
+    isShared: db.dialect === 'postgresql',
     follow,
     failed: (error) => warn('the sign-ins could not be read', { error: messageOf(error) }),
     providers,

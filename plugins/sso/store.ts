@@ -2,6 +2,9 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import { Session } from './schema.ts'
 
+const EndedRow = v.object({ id: v.string(), expires_at: v.string(), proof: v.string() })
+type EndedRow = v.InferOutput<typeof EndedRow>
+
 export class SessionStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -33,6 +36,18 @@ export class SessionStore {
   }
   sweep(now: string): Statement {
     return this.#db.sql`DELETE FROM sso_session WHERE expires_at <= ${now}`
+  }
+  /** For the batch that removes it: daemons that do not run now learn at their start that it was ended. */
+  noteEnded(id: string, expiresAt: string, proof: string, now: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM sso_ended WHERE expires_at <= ${now}`,
+      this.#db.sql`INSERT INTO sso_ended (id, expires_at, proof) VALUES (${id}, ${expiresAt}, ${proof})
+        ON CONFLICT (id) DO NOTHING`,
+    ]
+  }
+  async ended(now: string): Promise<readonly EndedRow[]> {
+    const rows = await this.#db.all`SELECT id, expires_at, proof FROM sso_ended WHERE expires_at > ${now}`
+    return v.parse(v.array(EndedRow), rows)
   }
   /** Whether this digest was not there before: then it is until `expiresAt`, with a value. */
   async insertOnce(digest: string, value: string, expiresAt: string, now: string): Promise<boolean> {

@@ -61,6 +61,10 @@ export const ToolDetail = v.object({
   description: v.string(),
   input_schema: Document,
   risk: v.picklist(['read', 'write', 'execute']),
+  effect: v.pipe(
+    v.picklist(['read', 'conversation', 'own', 'lasting']),
+    v.description('What a call leaves behind, as docs/authority.md has it: who may approve it follows from that.'),
+  ),
 })
 
 export const LogQuery = v.object({

@@ -34,7 +34,8 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
         const names = tools.list().map(({ name }) => name)
         throw new Refusal('tool_not_found', `No tool ${params.name}${suggest(findNearest(params.name, names))}`)
       }
-      return { name: tool.name, description: tool.description, input_schema: { ...tool.input }, risk: tool.risk }
+      const { name, description, input, risk, effect = 'conversation' } = tool
+      return { name, description, input_schema: { ...input }, risk, effect }
     },
   })
 

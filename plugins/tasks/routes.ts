@@ -78,12 +78,17 @@ function postRoute(runtime: LazyRuntime): AnyRoute {
     status: 201,
     errors: ['agent_not_found'],
     idempotent: true,
+    keepsAnswer: false,
     example: { body: { title: 'Read the news', description: 'What is new today?', assigned_to: 'assistant' } },
     async handle({ body, effectId }) {
       const [{ tasks }, { toView }] = await Promise.all([runtime(), import('./rows/row.ts')])
       const { title, description, assigned_to: assignedTo, wake } = body
       const { id } = await tasks.post({ id: effectId, title, description, assignedTo: assignedTo ?? undefined, wake })
       return toView(await tasks.require(id))
+    },
+    async recall(effectId) {
+      const [{ tasks }, { toView }] = await Promise.all([runtime(), import('./rows/row.ts')])
+      return (await tasks.find(effectId)) && toView(await tasks.require(effectId))
     },
   })
 }

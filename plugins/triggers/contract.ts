@@ -4,9 +4,10 @@ import { defineService, notify } from 'svc/sdk'
 export interface TriggerImports {
   /**
    * Makes one, as `POST /api/triggers` does. `false` when there is one of this id, which stays as it is. Throws
-   * `invalid_request` that names the field, `agent_not_found`, `conflict` when there are too many.
+   * `invalid_request` that names the field, `agent_not_found`, `conflict` when there are too many. `isCheck` makes nothing, and
+   * asks for no agent.
    */
-  add(id: string, body: Readonly<Record<string, unknown>>): Promise<boolean>
+  add(id: string, body: Readonly<Record<string, unknown>>, options?: { readonly isCheck?: boolean }): Promise<boolean>
 }
 export const TriggerImports = defineService<TriggerImports>()('trigger-imports')
 

@@ -60,6 +60,8 @@ export class DispatchPlan {
     let firing = 0
     for (const trigger of triggers) {
       if (trigger.since >= event.position || this.#isSpent(trigger)) continue
+      // One of its manifest is there before it: an agent need not be told that it was made.
+      if (event.kind === 'agent_spawned' && event.agentId === trigger.agentId) continue
       if (trigger.createdBy !== undefined && !(await mayHear(trigger.createdBy, event, task))) continue
       const agent = await this.#deps.agent(receiverOf(trigger))
       const receiver = { id: receiverOf(trigger), name: agent?.name ?? '' }

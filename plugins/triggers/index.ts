@@ -1,7 +1,8 @@
 import { Broadcast, Daemon, followChanges, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { Hooks, PluginDatabase } from 'svc/sdk'
-import { AgentKilling, Agents } from '../agents/contract.ts'
+import { AgentChanging, AgentKilling, Agents, AgentSpawning } from '../agents/contract.ts'
+import type { Agent } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Turns } from '../chat/contract.ts'
 import { PublishedEvents } from '../events/contract.ts'
@@ -94,7 +95,7 @@ export default definePlugin({
     )
     routes.add(...triggerRoutes(runtime))
     tools.add(...triggerTools(runtime, services.agents))
-    endWithMaker(ctx, runtime)
+    followMaker(ctx, runtime)
     // The run of a trigger has the id of its job.
     hooks.on(WorkflowRunChanged, async ({ id, state }) => {
       if (loaded && state !== 'Running' && state !== 'Pending') await services.queue.hurry(LANE, id)
@@ -109,17 +110,30 @@ export default definePlugin({
 })
 
 const lazyImports = (runtime: () => Promise<Runtime>): TriggerImports => ({
-  add: async (id, body) => (await import('./imports.ts')).add(await runtime(), id, body),
+  add: async (id, body, options) => (await import('./imports.ts')).add(await runtime(), id, body, options),
 })
 
-/** Triggers of an agent end with it, and those of a device when that is asked for. */
-function endWithMaker(
+/** Whether its manifest has triggers. */
+const namesTriggers = ({ manifest: { schedule, triggers } }: Agent): boolean =>
+  triggers.length > 0 || (schedule !== 'reactive' && schedule.proactive !== undefined)
+
+/** Triggers of a manifest are what it says; those of an agent end with it, those of a device when that is asked for. */
+function followMaker(
   { db, hooks }: { readonly db: PluginDatabase; readonly hooks: Pick<Hooks, 'on'> },
   runtime: () => Promise<Runtime>,
 ): void {
+  hooks.on(AgentSpawning, async (spawning) =>
+    namesTriggers(spawning.agent) ? (await runtime()).manifests.addTo(spawning) : spawning,
+  )
+  hooks.on(AgentChanging, async (changing) =>
+    namesTriggers(changing.before) || namesTriggers(changing.agent)
+      ? (await runtime()).manifests.change(changing)
+      : changing,
+  )
   hooks.on(AgentKilling, async ({ agent, statements }) => {
     if (!(await hasTriggers(db, agent.id))) return { agent, statements }
-    return { agent, statements: [...statements, ...(await runtime()).store.endOf(agent.id, Date.now())] }
+    const { manifests, store } = await runtime()
+    return manifests.removeFrom({ agent, statements: [...statements, ...store.endOf(agent.id, Date.now())] })
   })
   hooks.on(DeviceWorkListed, async (asked) => {
     if (!(await hasTriggers(db))) return asked

@@ -17,6 +17,7 @@ import { narrate } from './events/narrate.ts'
 import { readTaskFacts } from './events/task-facts.ts'
 import type { FiringEnd } from './firings/store.ts'
 import { FiringStore } from './firings/store.ts'
+import { ManifestTriggers } from './of-manifest.ts'
 import { Triggers } from './service.ts'
 import { TriggerStore } from './definitions/store.ts'
 import type { Firing } from './trigger.ts'
@@ -49,7 +50,7 @@ export interface Runtime {
   readonly triggers: Triggers
   readonly dispatcher: Dispatcher
   readonly runner: FiringRunner
-  /** The agents for which a turn works. */
+  readonly manifests: ManifestTriggers
 }
 
 /** All that works on triggers, once there is one. */
@@ -80,6 +81,9 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
       background(() => hooks.emit(TriggerDisabled, { triggerId, agentId, reason })),
   })
   const runner = new FiringRunner({ ...common, triggers: store, ended: announceEnd })
-  const triggers = new Triggers({ ...common, store, changed: () => dispatcher.wake(true) })
-  return { store, triggers, dispatcher, runner }
+  const changed = (): void => dispatcher.wake(true)
+  const triggers = new Triggers({ ...common, store, changed })
+  const maxPerAgent = settings.max_triggers_per_agent
+  const manifests = new ManifestTriggers({ triggers, store, maxPerAgent, background, changed })
+  return { store, triggers, dispatcher, runner, manifests }
 }

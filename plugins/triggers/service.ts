@@ -61,13 +61,34 @@ export class Triggers {
    * not reach, and `conflict` when there are too many.
    */
   async create(body: TriggerBody, id: string | undefined, author: Author = {}): Promise<Trigger> {
-    const { store, audit, feed, settings, clock, changed } = this.#deps
+    const { store, changed } = this.#deps
     if (body.agent_id === undefined) throw missing('agent_id')
-    if (body.pattern === undefined) throw missing('pattern')
     const agent = await this.#deps.agents.resolve(body.agent_id)
+    const { trigger, statements } = await this.prepare(body, id ?? v7(), agent, author)
+    try {
+      await store.commit([store.touch(), ...statements])
+    } catch (error) {
+      await this.#checkLimits(agent, error)
+      throw error
+    }
+    changed()
+    return trigger
+  }
+  /**
+   * The same for a batch of the caller, which begins with `store.touch()`. The agent need not be there yet. Throws
+   * `invalid_request` that names the field.
+   */
+  async prepare(
+    body: TriggerBody,
+    id: string,
+    agent: Pick<Agent, 'id' | 'name'>,
+    author: Author = {},
+  ): Promise<{ readonly trigger: Trigger; readonly statements: readonly Statement[] }> {
+    const { store, audit, feed, settings, clock } = this.#deps
+    if (body.pattern === undefined) throw missing('pattern')
     const now = clock.now()
     const base: Trigger = {
-      id: id ?? v7(),
+      id,
       agentId: agent.id,
       targetAgentId: undefined,
       pattern: parsePattern(body.pattern),
@@ -90,19 +111,12 @@ export class Triggers {
     }
     const trigger = await this.#apply(base, body, author)
     const details = `trigger ${trigger.id} for agent "${agent.name}" was made: ${describe(trigger)}`
-    try {
-      await store.commit([
-        store.touch(),
-        store.insert(trigger, settings),
-        audit.entry({ event: 'trigger_changed', agentId: agent.id, details }),
-        ...this.#deps.tell(trigger.id),
-      ])
-    } catch (error) {
-      await this.#checkLimits(agent, error)
-      throw error
-    }
-    changed()
-    return trigger
+    const statements = [
+      store.insert(trigger, settings),
+      audit.entry({ event: 'trigger_changed', agentId: agent.id, details }),
+      ...this.#deps.tell(trigger.id),
+    ]
+    return { trigger, statements }
   }
 
   /** Fields that are left out stay. Throws what `create` does, `trigger_not_found`, and `conflict`. */
@@ -164,13 +178,27 @@ export class Triggers {
   /** Its history goes with it; a firing that waits or runs is stopped. */
   remove(id: string): Promise<void> {
     return this.#changes.run(async () => {
-      const { store, firings, queue, changed } = this.#deps
-      const trigger = await this.require(id)
-      const open = await firings.open(id)
-      await store.commit([store.touch(), ...store.remove(id), this.#entry(trigger, `trigger ${id} was removed`)])
-      for (const firing of open) await queue.cancel(LANE, firing.id)
-      changed()
+      const { store } = this.#deps
+      const { statements, after } = await this.removing(await this.require(id))
+      await store.commit([store.touch(), ...statements])
+      await after()
     })
+  }
+  /** The same for a batch of the caller, which begins with `store.touch()`, and who calls `after` when it is on disk. */
+  async removing(trigger: Trigger): Promise<{
+    readonly statements: readonly Statement[]
+    readonly after: () => Promise<void>
+  }> {
+    const { id } = trigger
+    const { store, firings, queue, changed } = this.#deps
+    const open = await firings.open(id)
+    return {
+      statements: [...store.remove(id), this.#entry(trigger, `trigger ${id} was removed`)],
+      after: async () => {
+        for (const firing of open) await queue.cancel(LANE, firing.id)
+        changed()
+      },
+    }
   }
 
   /** For a batch of somebody else's; `stopFirings` is called after it. */
@@ -245,6 +273,16 @@ export class Triggers {
     change?: { readonly before: Record<string, unknown>; readonly after: Record<string, unknown> },
   ): Statement {
     return this.#deps.audit.entry({ event: 'trigger_changed', agentId, details, ...(change && { change }) })
+  }
+  /** Throws `conflict` when there would be too many: `removed` of the agent's go, and `added` come. */
+  async checkRoom({ id, name }: Pick<Agent, 'id' | 'name'>, removed: number, added: number): Promise<void> {
+    const { store, settings } = this.#deps
+    const { max_triggers: max, max_triggers_per_agent: maxOfAgent } = settings
+    const [all, own] = [await store.count(), await store.count(id)].map((count) => count - removed + added)
+    const over = (what: string, count: number, key: string): Refusal =>
+      new Refusal('conflict', `triggers: ${what} would be ${count}, and plugins.triggers.${key} allows fewer`)
+    if (own !== undefined && own > maxOfAgent) throw over(`those of agent "${name}"`, own, 'max_triggers_per_agent')
+    if (all !== undefined && all > max) throw over('all of them', all, 'max_triggers')
   }
   async #checkLimits(agent: Agent, cause: unknown): Promise<void> {
     const { store, settings } = this.#deps

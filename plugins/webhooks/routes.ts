@@ -129,6 +129,7 @@ function addWebhook(webhooks: Open): AnyRoute {
     status: 201,
     errors: ['conflict'],
     idempotent: true,
+    keepsAnswer: false,
     example: {
       body: {
         name: 'ci',
@@ -255,6 +256,7 @@ function addSubscription(webhooks: Open): AnyRoute {
     status: 201,
     errors: ['conflict'],
     idempotent: true,
+    keepsAnswer: false,
     example: {
       body: { event_type: 'agent_spawned', url: 'https://example.com/hook', secret: 'a long random text' },
       returns: shownSubscription,

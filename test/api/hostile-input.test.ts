@@ -126,7 +126,10 @@ function send(method: string, path: string, body?: string): Promise<Answered> {
 function faultOf({ status, text, type }: Answered): string | undefined {
   // A model that cannot be reached or cannot do what is asked of it, and a feature nobody set up, are not the input's
   // fault: Interface 7 makes that a 500 or a 503.
-  if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text))
+  if (
+    status >= 500 &&
+    !/no network in this test|has no key|No provider with a key|Signing in is not configured/.test(text)
+  )
     return `${status}: ${text.slice(0, 300)}`
   if (/"code":-32603\b/.test(text)) return `an internal error of JSON-RPC: ${text.slice(0, 300)}`
   if (status < 400) return undefined
@@ -195,7 +198,7 @@ describe('every field of every body', () => {
       const fields = [whole, ...fieldsOf(schema), { keys: ['no_such_field'], schema: {} }]
       for (const [at, field] of fields.entries()) {
         const name = field.keys.join('.') || 'body'
-        const parts = names(schema)
+        const parts = [...names(schema), 'no_such_field']
         for (const [what, json] of isWhole ? values : sampleFor(at)) {
           const body = JSON.stringify(withValue(base, field.keys, '\u0001here')).replace(
             JSON.stringify('\u0001here'),

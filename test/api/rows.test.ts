@@ -211,6 +211,7 @@ const rows: readonly Row[] = [
   ['POST', `/api/sessions/${session}/compact`, undefined, 200, ['status', 'message']],
   ['DELETE', `/api/sessions/${spare}`, undefined, 200, ['status', 'session_id']],
   ['POST', '/api/sessions/cleanup', undefined, 200, []],
+  ['GET', '/api/sessions/search?q=hello', undefined, 200, ['results', 'complete']],
   ['POST', '/api/goals', { title: 'g', due_at: '2026-12-31T18:00:00Z' }, 201, ['id', 'title', 'status', 'due_at']],
   ['GET', '/api/goals', undefined, 200, ['items.0.id', 'total', 'offset', 'limit']],
   ['GET', `/api/goals/${goal}`, undefined, 200, ['id', 'title', 'status', 'progress', 'created_at', 'updated_at']],

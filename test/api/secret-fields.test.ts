@@ -45,6 +45,7 @@ function fieldsOf(schema: Part, path = '', depth = 8): readonly Field[] {
 const none: Readonly<Record<string, string>> = {
   'POST /api/channels/:name/configure token': 'the schema of the adapter marks it, and a mask keeps the stored one',
   'POST /api/pairing/complete token': 'a code that counts once, of which no answer shows a mask',
+  'POST /api/migrate import_keys': 'whether keys come over, and none of them',
   'POST /api/auth/introspect token': 'the token that is asked about; a mask is one that is not active',
 }
 

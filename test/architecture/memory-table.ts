@@ -130,7 +130,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/hands/catalog.ts: #read
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
-      plugins/mcp/servers/server-registry.ts: #file
+      plugins/mcp/servers/running-servers.ts: #file
       core/files/home-record.ts
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
@@ -261,8 +261,8 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/integrations/health.ts
       plugins/journal/retention.ts: #written
       plugins/mcp/features/pins.ts: #asked
-      plugins/memory/entries/upkeep.ts: #counts #automatic #capping
-      plugins/memory/entries/use-recorder.ts: #ids
+      plugins/memory/upkeep/upkeep.ts: #counts #automatic #capping
+      plugins/memory/upkeep/use-recorder.ts: #ids
       plugins/memory/prompt/store.ts: #open
       plugins/memory/retrieval/embedding.ts: #queued #outdated
       plugins/peers/replays.ts
@@ -400,7 +400,7 @@ export const memoryTable: readonly MemoryRow[] = [
     told: 'mcp.servers',
     test: 'test/plugins/mcp/several-daemons.test.ts',
     of: `
-      plugins/mcp/servers/server-registry.ts: #servers #revisions
+      plugins/mcp/servers/running-servers.ts: #servers #revisions
       plugins/mcp/servers/server.ts
       plugins/mcp/tools/`,
   },

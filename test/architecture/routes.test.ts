@@ -128,6 +128,44 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
+/** Routes whose answers are stored for their Idempotency-Keys, and why nothing comes back that was deleted. */
+const storedAnswers: Readonly<Record<string, readonly string[]>> = {
+  'a stream is never stored': ['GET /api/agents/:id/stream', 'POST /api/agents/:id/message/stream'],
+  'ids, names and states': [
+    'POST /api/agents',
+    'POST /api/agents/:id/clone',
+    'POST /api/agents/:id/session/reset',
+    'POST /api/agents/:id/sessions',
+    'POST /api/agents/:id/upload',
+    'POST /api/agents/bulk',
+    'POST /api/approvals',
+    'POST /api/bindings',
+    'POST /api/comms/task',
+    'POST /api/hands/:hand_id/activate',
+    'POST /api/hooks/wake',
+    'POST /api/triggers',
+    'POST /api/turns/:id/retry',
+    'POST /api/workflows',
+    'POST /api/workflows/runs/:run_id/rerun',
+  ],
+  'the caller was told what an agent, another program or a run answered, which stays for the 24 hours of the key': [
+    'POST /a2a/tasks',
+    'POST /a2a/tasks/send',
+    'POST /api/a2a/send',
+    'POST /api/agents/:id/commands',
+    'POST /api/agents/:id/message',
+    'POST /api/comms/send',
+    'POST /api/hooks/agent',
+    'POST /api/media/images',
+    'POST /api/media/speech',
+    'POST /api/media/transcriptions',
+    'POST /api/peers/:id/messages',
+    'POST /api/schedules/:id/run',
+    'POST /api/workflows/:id/run',
+    'POST /v1/chat/completions',
+  ],
+}
+
 describe('the live routes', () => {
   it('that make something are done once with an Idempotency-Key, refuse one, or may be repeated', async () => {
     await using host = await startHost({ listen: false })
@@ -136,6 +174,17 @@ describe('the live routes', () => {
     expect(unkeyed.toSorted(), 'say `idempotent`, or why it may be repeated').toEqual(
       Object.values(repeatable).flat().toSorted(),
     )
+  })
+
+  it('store no answer with content that can be deleted', async () => {
+    await using host = await startHost({ listen: false })
+    const stored = host.app
+      .routes()
+      .filter(({ idempotent, keepsAnswer }) => idempotent === true && keepsAnswer !== false)
+    expect(
+      stored.map(({ method, path }) => `${method} ${path}`).toSorted(),
+      'say `keepsAnswer: false`, or what is in the answer',
+    ).toEqual(Object.values(storedAnswers).flat().toSorted())
   })
 
   it('are public only where the interface says so', async () => {

@@ -321,6 +321,7 @@ export const figures: readonly Figure[] = [
   { name: 'mcp-call', measure: mcpCall },
   { name: 'skills', measure: skills },
   { name: 'memory', measure: async () => (await import('./memories.ts')).memories() },
+  { name: 'memory-recall', measure: async () => (await import('./memory-recall.ts')).memoryRecall() },
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },

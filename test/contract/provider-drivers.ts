@@ -67,9 +67,9 @@ export const drivers: readonly Row[] = [
     network: true,
     offers: ['models', 'replay'],
   },
-  { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay'] },
+  { name: 'gemini', open: openGemini, network: true, offers: ['models', 'embed', 'replay', 'images'] },
   { name: 'gemini without ids and signatures', open: () => openGemini('gemini-2.5-flash'), network: true },
-  { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed'] },
+  { name: 'vertex-ai', open: openVertex, network: true, offers: ['models', 'embed', 'images'] },
   { name: 'cohere', open: openCohere, network: true, offers: ['models', 'embed', 'replay'], lacks: ['refused'] },
   { name: 'codex', open: openResponses, network: true, offers: ['models', 'replay'] },
   {

@@ -32,20 +32,21 @@ const cases: readonly MediaCase[] = [
     id: 'images',
     title: 'as many pictures as were asked for arrive byte for byte, in order',
     async run(stage, signal) {
-      const images = [Uint8Array.of(0x89, 0x50, 0, 255), Uint8Array.of(0xff, 0xd8, 1)]
+      const both = [Uint8Array.of(0x89, 0x50, 0, 255), Uint8Array.of(0xff, 0xd8, 1)]
+      const images = both.slice(0, stage.picturesAtOnce)
       const model = play(stage, { kind: 'images', images })
       const made = await stage.client.createImages?.(
-        { model, prompt: 'Zwei Äpfel 😀 "\n', count: 2, size: '1024x1024' },
+        { model, prompt: 'Zwei Äpfel 😀 "\n', count: images.length, size: '1024x1024' },
         signal,
       )
       deepStrictEqual(made?.images.map(plain), images.map(plain))
       const heard = stage.heardMedia?.()
       strictEqual(heard?.prompt, 'Zwei Äpfel 😀 "\n')
-      strictEqual(heard.count, 2)
+      strictEqual(heard.count, images.length)
       strictEqual(heard.model, model)
     },
     ask: async (stage, signal) =>
-      stage.client.createImages?.({ model: 'gpt-image-2', prompt: 'A dot', count: 1 }, signal),
+      stage.client.createImages?.({ model: stage.pictureModel ?? 'gpt-image-2', prompt: 'A dot', count: 1 }, signal),
   },
   {
     kind: 'speech',

@@ -68,6 +68,9 @@ export interface ProviderStage extends AsyncDisposable {
   readonly heard?: () => Heard
   /** The same for pictures and sound. */
   playMedia?(scenario: MediaScenario): CompletionRequest
+  readonly pictureModel?: string
+  /** Pictures that one request brings (default 2). */
+  readonly picturesAtOnce?: number
   /** The last request for media. */
   readonly heardMedia?: () => Omit<HeardMedia, 'path'> | undefined
   /** What `usage: 'detailed'` comes to, for a vendor that tells other details than these four figures. */

@@ -43,6 +43,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.memory.user_expiry_days': kept,
   'plugins.memory.sweep_minutes': pause,
   'plugins.memory.tombstone_days': kept,
+  'plugins.memory.use_days': kept,
   'plugins.memory.duplicate_threshold': part,
   'plugins.memory.min_word_match': part,
   'plugins.memory.min_similarity': part,

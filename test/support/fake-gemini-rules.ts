@@ -26,6 +26,8 @@ export interface GeminiBody {
     maxOutputTokens?: unknown
     responseMimeType?: unknown
     responseJsonSchema?: unknown
+    responseModalities?: unknown
+    imageConfig?: { aspectRatio?: unknown; imageSize?: unknown }
     thinkingConfig?: { thinkingBudget?: unknown; thinkingLevel?: unknown; includeThoughts?: unknown }
   }
 }
@@ -54,6 +56,8 @@ const FIELDS = {
     'candidateCount',
     'presencePenalty',
     'frequencyPenalty',
+    'responseModalities',
+    'imageConfig',
   ],
   part: ['text', 'thought', 'thoughtSignature', 'inlineData', 'fileData', 'functionCall', 'functionResponse'],
   declaration: [
@@ -71,6 +75,29 @@ const unknown = (value: object | undefined, known: readonly string[], where: str
   return name === undefined
     ? undefined
     : `Invalid JSON payload received. Unknown name "${name}"${where}: Cannot find field.`
+}
+
+const RATIOS = '1:1 1:4 1:8 2:3 3:2 3:4 4:1 4:3 4:5 5:4 8:1 9:16 16:9 21:9'.split(' ')
+/** Why it would make no picture. Source: https://ai.google.dev/gemini-api/docs/image-generation */
+function refusePicture(model: string, { generationConfig: generation, tools }: GeminiBody): string | undefined {
+  const { responseModalities: modalities, imageConfig, responseMimeType } = generation ?? {}
+  const wantsPicture = Array.isArray(modalities) && modalities.includes('IMAGE')
+  if (
+    modalities !== undefined &&
+    (!Array.isArray(modalities) || modalities.some((one) => !/^(?:TEXT|IMAGE)$/.test(one)))
+  )
+    return "Invalid value at 'generation_config.response_modalities'"
+  if (imageConfig && !wantsPicture) return 'Image config is set, and no image is asked for.'
+  if (!wantsPicture) return undefined
+  if (!/image|banana/.test(model))
+    return 'The requested combination of response modalities (IMAGE) is not supported by the model.'
+  if (tools || responseMimeType !== undefined) return 'Function calling and JSON mode are not enabled for this model.'
+  const field = unknown(imageConfig, ['aspectRatio', 'imageSize'], " at 'generation_config.image_config'")
+  if (field) return field
+  const { aspectRatio, imageSize } = imageConfig ?? {}
+  if (aspectRatio !== undefined && !RATIOS.includes(String(aspectRatio))) return 'aspect_ratio is not supported.'
+  if (imageSize !== undefined && !['1K', '2K', '4K'].includes(String(imageSize))) return 'image_size is not supported.'
+  return undefined
 }
 
 /** Why Google would answer 400, in its words; `undefined` when it would not. `signatures` are those it gave out. */
@@ -106,7 +133,7 @@ export function refuseGemini(
   }
   if (responseMimeType === 'application/json' && body.tools && version < 3)
     return "Function calling with a response mime type: 'application/json' is unsupported"
-  return refuseTools(body.tools) ?? refuseContents(body, version >= 3, signatures)
+  return refusePicture(model, body) ?? refuseTools(body.tools) ?? refuseContents(body, version >= 3, signatures)
 }
 
 function refuseTools(tools: GeminiBody['tools']): string | undefined {

@@ -1,4 +1,5 @@
 import type { Heard, Scenario } from '../contract/provider.ts'
+import type { HeardMedia } from './fake-media.ts'
 import { refuseGemini } from './fake-gemini-rules.ts'
 import type { GeminiBody } from './fake-gemini-rules.ts'
 import { faulty, startVendor } from './vendor-server.ts'
@@ -42,6 +43,9 @@ const USAGE = {
 
 export interface FakeGemini extends VendorServer {
   play(scenario: Scenario): void
+  /** The next picture, or why there is none. */
+  playPicture(picture: Uint8Array | { readonly finishReason: string } | { readonly blockReason: string }): void
+  heardPicture(): Omit<HeardMedia, 'path'>
   readonly completions: readonly RecordedCall[]
   heard(): Heard
 }
@@ -60,6 +64,7 @@ export interface GeminiEntrance {
  */
 export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance): Promise<FakeGemini> {
   const scenarios: Scenario[] = []
+  const pictures: Parameters<FakeGemini['playPicture']>[0][] = []
   const signatures = new Set<string>()
   const completions: RecordedCall[] = []
 
@@ -93,6 +98,7 @@ export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance):
     if (method === 'countTokens') return answer.json(200, { totalTokens: 2 })
     if (method === 'batchEmbedContents') return embed(call, answer, model)
     if (method === 'predict') return predict(call, answer)
+    if (method === 'generateContent' && call.method === 'POST') return draw(call, answer, model)
     if (method !== 'streamGenerateContent' || searchParams.get('alt') !== 'sse' || call.method !== 'POST')
       return answer.json(404, problem(404, `Unknown path ${call.method} ${pathname}`))
     completions.push(call)
@@ -129,6 +135,41 @@ export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance):
     const [values = [], ...rest] = scenario?.kind === 'embed' ? scenario.vectors : []
     if (rest.length > 0) scenarios.unshift({ kind: 'embed', vectors: rest })
     answer.json(200, { predictions: [{ embeddings: { values, statistics: { token_count: 3, truncated: false } } }] })
+  }
+
+  /** A picture comes after the thoughts about it, which may have drafts. */
+  function draw(call: RecordedCall, answer: Answering, model: string): void {
+    completions.push(call)
+    const wrong = refuseGemini(model, call.text, call.body as GeminiBody, signatures)
+    if (wrong) return answer.json(400, problem(400, wrong))
+    const scenario = scenarios.shift()
+    if (scenario?.kind === 'status') return answer.json(scenario.status, problem(scenario.status, 'It failed.'))
+    const picture = pictures.shift()
+    if (!picture) throw new Error('no picture is scripted')
+    if (!(picture instanceof Uint8Array)) {
+      const { blockReason } = picture as { readonly blockReason?: string }
+      return answer.json(
+        200,
+        blockReason ? { promptFeedback: { blockReason } } : parts([{ text: 'I cannot.' }], picture),
+      )
+    }
+    const inlineData = { mimeType: 'image/png', data: Buffer.from(picture).toString('base64') }
+    const draft = { mimeType: 'image/png', data: Buffer.from('a draft').toString('base64') }
+    answer.json(200, {
+      ...parts(
+        [{ text: 'A kite?', thought: true }, { inlineData: draft, thought: true }, { text: 'Here.' }, { inlineData }],
+        {
+          finishReason: 'STOP',
+        },
+      ),
+      usageMetadata: {
+        promptTokenCount: 10,
+        candidatesTokenCount: 1_130,
+        thoughtsTokenCount: 200,
+        totalTokenCount: 1_340,
+        candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1_120 }],
+      },
+    })
   }
 
   async function give(answer: Answering, scenario: Scenario, newer: boolean): Promise<void> {
@@ -200,9 +241,25 @@ export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance):
     play: (scenario: Scenario) => {
       scenarios.push(scenario)
     },
+    playPicture: (picture: (typeof pictures)[number]) => {
+      pictures.push(picture)
+    },
+    heardPicture: () => heardPictureOf(completions.at(-1)),
     completions,
     heard: () => heardOf(completions.at(-1)?.body as GeminiBody),
   })
+}
+
+function heardPictureOf(call: RecordedCall | undefined): Omit<HeardMedia, 'path'> {
+  const body = (call?.body ?? {}) as GeminiBody
+  const { aspectRatio, imageSize } = body.generationConfig?.imageConfig ?? {}
+  const size = [aspectRatio, imageSize].filter(Boolean).join('/')
+  return {
+    model: /([^/:]+):generateContent$/.exec(call?.url.pathname ?? '')?.[1] ?? '',
+    prompt: String(body.contents?.[0]?.parts?.[0]?.text),
+    count: 1,
+    ...(size !== '' && { size }),
+  }
 }
 
 function heardOf({ contents = [], systemInstruction, tools = [] }: GeminiBody): Heard {

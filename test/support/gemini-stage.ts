@@ -125,6 +125,14 @@ function stage(fake: FakeGemini, client: ProviderClient, model: string, outbound
       fake.play(scenario)
       return { ...request('go on'), model: scenario.kind === 'embed' ? 'gemini-embedding-001' : model }
     },
+    playMedia(scenario) {
+      if (scenario.kind !== 'images') throw new Error(`Gemini makes no ${scenario.kind}`)
+      for (const image of scenario.images) fake.playPicture(image)
+      return { ...request('go on'), model: 'gemini-nano-banana-2.1' }
+    },
+    pictureModel: 'gemini-nano-banana-2.1',
+    picturesAtOnce: 1,
+    heardMedia: () => fake.heardPicture(),
     received: () => fake.completions.length,
     heard: () => fake.heard(),
     lastClosed: () => fake.completions.at(-1)?.closed ?? Promise.reject(new Error('no request')),

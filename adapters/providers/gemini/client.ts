@@ -5,6 +5,7 @@ import { createEmbedder } from './embed.ts'
 import { encode } from './encode.ts'
 import type { Endpoint } from './endpoint.ts'
 import { classifyFailure } from './errors.ts'
+import { createImager } from './images.ts'
 import { ModelPage } from './wire.ts'
 
 const accept = '*/*'
@@ -49,6 +50,7 @@ export function createClient(endpoint: Endpoint, link: ProviderLink<unknown>, de
     models,
     probe,
     embed: createEmbedder(endpoint, api),
+    createImages: createImager(link.name, endpoint, api),
     complete: (request, signal) =>
       readStreamed(link.name, new Decoder(link.name, request), signal, async () => {
         signal.throwIfAborted()

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineProviders, lazyClient } from 'svc/providers'
 import type { ProviderDriver, ProviderLink } from 'svc/providers'
 
+const media = { images: { model: 'gemini-nano-banana-2.1', count: 1 } }
 const embedding = { model: 'gemini-embedding-001', texts: 100, chars: 200_000 }
 
 /** The Gemini API with a key. Source: https://ai.google.dev/api/generate-content */
@@ -13,6 +14,7 @@ export const gemini: ProviderDriver = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   defaultModel: 'gemini-2.5-flash',
   embedding,
+  media,
   config: v.object({}),
   connect: (link) =>
     lazyClient(
@@ -20,7 +22,7 @@ export const gemini: ProviderDriver = {
         const [{ createClient }, { keyEndpoint }] = await Promise.all([import('./client.ts'), import('./endpoint.ts')])
         return createClient(keyEndpoint(link), link, gemini.defaultModel)
       },
-      { models: true, embed: true },
+      { models: true, embed: true, media: ['images'] },
     ),
 }
 
@@ -55,6 +57,7 @@ export const vertexAi: ProviderDriver<typeof VertexConfig> = {
   baseUrl: 'https://aiplatform.googleapis.com',
   defaultModel: 'gemini-2.5-flash',
   embedding,
+  media,
   sharedKey: true,
   config: VertexConfig,
   configVars: {
@@ -70,7 +73,7 @@ export const vertexAi: ProviderDriver<typeof VertexConfig> = {
         ])
         return createClient(projectEndpoint(link), link, vertexAi.defaultModel)
       },
-      { models: true, embed: true },
+      { models: true, embed: true, media: ['images'] },
     ),
 }
 

@@ -1,6 +1,8 @@
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
-import type { Statement, Value } from '../../storage/database.ts'
+import type { Value } from '../../storage/database.ts'
+import { toStatement } from '../../storage/text.ts'
+import type { SqlPart } from '../../storage/text.ts'
 import { notAvailable } from './crossing.ts'
 import type { Peer } from './peer.ts'
 import type { Registration } from './shapes.ts'
@@ -64,14 +66,20 @@ function remoteVault(peer: Peer): Context['vault'] {
 }
 
 function remoteDatabase(peer: Peer): Context['db'] {
-  const run = (method: string, sql: readonly string[], values: readonly Value[]): Promise<unknown> =>
-    peer.call('db', { method, sql: [...sql], values })
+  const run = (
+    method: string,
+    template: TemplateStringsArray,
+    parts: readonly (Value | SqlPart)[],
+  ): Promise<unknown> => {
+    const { sql, values } = toStatement(template, parts)
+    return peer.call('db', { method, sql: [sql], values })
+  }
   return {
     dialect: 'sqlite',
     all: (sql, ...values) => run('all', sql, values) as Promise<never[]>,
     one: (sql, ...values) => run('one', sql, values) as Promise<undefined>,
     run: (sql, ...values) => run('run', sql, values) as Promise<{ changes: number }>,
-    sql: (sql, ...values): Statement => ({ sql: sql.join('?'), values }),
+    sql: (sql, ...values) => toStatement(sql, values),
     batch: (statements) =>
       peer.call('batch', { statements: statements.map(({ sql, values }) => ({ sql, values })) }) as Promise<never[]>,
   }

@@ -69,7 +69,12 @@ export default defineCommand({
 
 /** The daemon names the field of the request; the user knows the manifest by its file. */
 function nameFile(error: unknown, file: string | undefined): unknown {
-  if (!(error instanceof Failure) || file === undefined || file === '-' || !error.message.startsWith('manifest_toml: '))
+  if (
+    !(error instanceof Failure) ||
+    file === undefined ||
+    file === '-' ||
+    !/^manifest_toml:(?: |\d+: )/.test(error.message)
+  )
     return error
   return new Failure(error.exit, error.message.replace('manifest_toml', file), error.advice, { cause: error })
 }

@@ -48,6 +48,8 @@ export interface ConfigureRequest {
   readonly id: string
   readonly enabled: boolean | undefined
   readonly fields: Table
+  /** Says what is wrong with it, and makes nothing. */
+  readonly isCheck?: boolean
 }
 
 /** The accounts of the file and of the API. The file wins: the API does not change what is in it. */
@@ -117,7 +119,7 @@ export class Accounts {
     return { ...account, enabled, hasToken, secretNames }
   }
 
-  async #configure({ channel, id, enabled, fields }: ConfigureRequest): Promise<void> {
+  async #configure({ channel, id, enabled, fields, isCheck = false }: ConfigureRequest): Promise<void> {
     const { store, registry, vault, commit, admit, now } = this.#deps
     const known = await this.find(channel, id)
     const adapter = await registry.load(channel)
@@ -131,6 +133,7 @@ export class Accounts {
       changes: fields,
     })
     for (const url of merged.newAddresses) await admit(url)
+    if (isCheck) return
     const row: AccountRow = {
       channel,
       account_id: id,

@@ -79,8 +79,8 @@ function watchFolder(
   return watch
 }
 
-/** Made by the first daemon that looks. */
-async function idOf(base: string): Promise<string> {
+/** What says which folder it is; made by the first who looks. */
+export async function idOf(base: string): Promise<string> {
   await mkdir(base, { recursive: true, mode: 0o700 })
   const file = join(base, FILE)
   await writeFile(file, randomUUID(), { flag: 'wx', mode: 0o600, flush: true }).catch((error: unknown) => {

@@ -21,7 +21,7 @@ const Stored = v.object({
 })
 export interface AccessKeysDeps {
   readonly section: S3Section
-  readonly vault: Vault
+  readonly vault: Pick<Vault, 'read'>
 }
 
 /**

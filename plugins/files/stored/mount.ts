@@ -6,7 +6,6 @@ import type { Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Cluster } from '../../cluster/contract.ts'
 import type { Limits } from '../schema.ts'
-import type { WorkspaceService } from '../service.ts'
 import type { SizeLimits } from '../size-limits.ts'
 import { openStored } from './open.ts'
 import { StoredFiles } from './store.ts'
@@ -24,7 +23,6 @@ export interface OpenMountDeps {
   readonly daemon: Daemon
   /** The folder where workspaces were before. */
   readonly base: string
-  readonly inFolders: WorkspaceService
   readonly sizes: SizeLimits
 }
 
@@ -38,17 +36,17 @@ export interface OpenedMount {
 
 /** Workspaces where `plugins.files.mount` says, when that is no folder. */
 export async function openMount(deps: OpenMountDeps): Promise<OpenedMount> {
-  const { context, agents, audit, broadcast, daemon, base, inFolders, sizes } = deps
+  const { context, agents, audit, broadcast, daemon, base, sizes } = deps
   const { config, db, fetch, jobs, log, metrics, operator, own, run, signal, vault } = context
   const { mount, s3: section } = config
+  const rows = new StoredFiles(db)
   const copies = {
     // Of this machine, unlike `plugins.files.path`.
     base: join(daemon.config().dataDir, 'workspaces'),
     maxBytes: config.max_copy_bytes,
     maxFiles: config.max_copy_files,
   }
-  const parts = { agents, base, copies, inFolders, log, mount, sizes }
-  const rows = new StoredFiles(db)
+  const parts = { agents, base, copies, log, mount, rows, sizes }
   jobs.every('orphans', config.sweep_hours * HOUR_MS, async () => {
     const isChosen = async (): Promise<boolean> => {
       const cluster = context.optional('cluster')

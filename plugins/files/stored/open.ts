@@ -1,11 +1,10 @@
-import { readdir } from 'node:fs/promises'
-import { Refusal } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
-import { hasCode } from '../disk.ts'
-import type { WorkspaceService } from '../service.ts'
+import { compareWorkspace, copyWorkspace } from '../copy/copy-workspace.ts'
+import { FolderPlace } from '../copy/folder-place.ts'
+import { StoredPlace } from '../copy/stored-place.ts'
 import type { SizeLimits } from '../size-limits.ts'
-import type { FileStore, NewFile } from './store.ts'
+import type { FileStore, StoredFiles } from './store.ts'
 import { removeCopies } from './working-copy.ts'
 import { StoredWorkspaces } from './workspaces.ts'
 import type { StoredWorkspacesDeps } from './workspaces.ts'
@@ -13,12 +12,12 @@ import type { StoredWorkspacesDeps } from './workspaces.ts'
 export interface OpenStoredDeps {
   readonly agents: Agents
   readonly files: FileStore
+  readonly rows: Pick<StoredFiles, 'agents'>
   readonly mount: string
   readonly sizes: SizeLimits
   readonly log: Logger
   /** The folder where workspaces were before. */
   readonly base: string
-  readonly inFolders: WorkspaceService
   readonly copies: StoredWorkspacesDeps['copies']
 }
 
@@ -27,32 +26,18 @@ export interface OpenStoredDeps {
  * when it cannot be stored.
  */
 export async function openStored(deps: OpenStoredDeps): Promise<StoredWorkspaces> {
-  const { agents, base, copies, files, log, mount, sizes } = deps
+  const { agents, base, copies, files, log, mount, rows, sizes } = deps
   const left = await removeCopies(copies.base)
   if (left > 0) log.warn(`${left} programs were cut off: what they did to files of workspaces was not kept`)
-  for (const id of await readdir(base).catch(whenMissing)) {
-    if (id.startsWith('.') || !(await agents.find(id)) || (await files.isMade(id))) continue
-    const count = await takeIn(deps, id)
+  const from = new FolderPlace(base)
+  const to = new StoredPlace(`plugins.files.mount = "${mount}"`, rows, files)
+  for (const id of await from.ids()) {
+    if (!(await agents.find(id)) || (await files.isMade(id))) continue
+    const found = await compareWorkspace(from, to, id)
+    const leftOut = await copyWorkspace(from, to, found)
+    for (const { name, why } of leftOut) log.warn(`file "${name}" of agent ${id} was not copied: ${why}`)
+    const count = found.same + found.missing.length + found.other.length + found.leftOut.length - leftOut.length
     log.info(`${count} files of agent ${id} were copied from ${base} to where plugins.files.mount = "${mount}" says`)
   }
   return new StoredWorkspaces({ agents, copies, files, mount, sizes })
-}
-
-async function takeIn({ files, inFolders, log }: OpenStoredDeps, id: string): Promise<number> {
-  const found: NewFile[] = []
-  for (const { name } of await inFolders.list(id, undefined, Number.MAX_SAFE_INTEGER)) {
-    try {
-      found.push({ path: name, content: await inFolders.read(id, name, { maxBytes: Number.MAX_SAFE_INTEGER }) })
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      log.warn(`file "${name}" of agent ${id} was not copied: ${error.message}`)
-    }
-  }
-  await files.make(id, found, new Date().toISOString())
-  return found.length
-}
-
-function whenMissing(error: unknown): never[] {
-  if (hasCode(error, 'ENOENT')) return []
-  throw error
 }

@@ -3,6 +3,7 @@ import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 
 const FileRow = v.object({ path: v.string(), size_bytes: v.number(), modified_at: v.string() })
+const PlacedRow = v.object({ ...FileRow.entries, object_key: v.nullable(v.string()) })
 export type FileRow = v.InferOutput<typeof FileRow>
 
 export interface NewFile {
@@ -113,6 +114,12 @@ export class StoredFiles implements FileStore {
           ${at}, ${content}, ${objectKey})`,
       ),
     ])
+  }
+  /** Of a workspace, with where the contents lie. */
+  async placed(agentId: string): Promise<readonly (FileRow & { readonly object_key: string | null })[]> {
+    const rows = await this.#db.all`SELECT path, size_bytes, modified_at, object_key FROM files_stored
+      WHERE agent_id = ${agentId} ORDER BY path`
+    return rows.map((row) => v.parse(PlacedRow, row))
   }
   /** Of all workspaces. */
   async agents(): Promise<readonly string[]> {

@@ -14,6 +14,8 @@ import { instanceArgs, requireInstance } from './client.ts'
 
 const Stats = v.looseObject({
   status: v.string(),
+  last_run: v.optional(v.nullable(v.string()), null),
+  next_run: v.optional(v.nullable(v.string()), null),
   metrics: v.record(
     v.string(),
     v.looseObject({ value: v.nullable(v.union([v.number(), v.string()])), format: v.string() }),
@@ -21,7 +23,7 @@ const Stats = v.looseObject({
 })
 
 export default defineCommand({
-  description: 'Show what an instance has recorded for its dashboard.',
+  description: 'Show what an instance has recorded for its dashboard, and when it ran.',
   args: { ...instanceArgs, ...clientArgs },
   examples: [['svc hand stats researcher', 'its figures']],
   async run(args) {
@@ -34,6 +36,8 @@ export default defineCommand({
       print(
         renderFacts([
           ['status', escapeControls(found.status)],
+          ['last run', found.last_run ?? 'none yet'],
+          ['next run', found.next_run ?? 'none'],
           ...Object.entries(found.metrics).map(
             ([label, { value, format }]) => [escapeControls(label), escapeControls(toText(value, format))] as const,
           ),

@@ -11,7 +11,7 @@ import { HandInstaller } from './service.ts'
 import { InstalledStore } from './store.ts'
 import type { HandColumns } from './store.ts'
 
-export type OpenInstallerDeps = Pick<PluginContext<Settings, {}, {}>, 'config' | 'db' | 'log' | 'own'> & {
+export type OpenInstallerDeps = Pick<PluginContext<Settings, {}, {}>, 'config' | 'db' | 'log' | 'own' | 'tools'> & {
   readonly services: {
     readonly audit: Audit
     readonly daemon: Daemon
@@ -58,6 +58,7 @@ export async function openInstaller(
     settings,
     skills: () => ctx.optional('skills'),
     store,
+    tools: () => ctx.tools.list(),
   })
   return { installer, follow: () => folders.reconcile() }
 }

@@ -1,7 +1,9 @@
 import { lstat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
+import { matchesWildcard } from 'svc/internal'
 import type { SharedFolders, UnknownKey } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
+import type { ToolDescription } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../../audit/contract.ts'
 import type { Wakeups } from '../../schedules/contract.ts'
@@ -26,6 +28,8 @@ export interface InstallerDeps {
   readonly settings: Settings
   /** Looks at what is installed. */
   readonly skills: () => Skills | undefined
+  /** What agents can be given. */
+  readonly tools: () => readonly Pick<ToolDescription, 'name' | 'risk' | 'effect'>[]
   /** Throws what is wrong with a time. */
   readonly checkWakeup: Wakeups['check']
   readonly countInstances: (handId: string) => Promise<number>
@@ -145,10 +149,12 @@ export class HandInstaller {
     if (!skills)
       throw new Refusal('service_unavailable', 'The plugin "skills", which looks at what is installed, is not loaded')
     const { network, shell } = definition.capabilities
+    const wide = definition.tools.filter((name) => name.includes('*'))
+    const granted = this.#deps.tools().filter(({ name }) => wide.some((pattern) => matchesWildcard(pattern, name)))
     const found = await skills.scan({
       files,
       manifest: definition,
-      tools: definition.tools,
+      tools: [...definition.tools, ...granted.map(({ name }) => name)],
       permissions: network.map((host) => `network:${host}`),
     })
     const critical = found.find(({ severity }) => severity === 'critical')
@@ -161,8 +167,22 @@ export class HandInstaller {
     const elsewhere = [...new Set(addresses)].flatMap((address) =>
       address === undefined ? [] : [{ severity: 'warning' as const, message: `its conversations go to ${address}` }],
     )
-    return [...found, ...(shell.length === 0 ? [] : [programs]), ...elsewhere]
+    return [
+      ...found,
+      ...(wide.length === 0 ? [] : [describeWide(wide, granted)]),
+      ...(shell.length === 0 ? [] : [programs]),
+      ...elsewhere,
+    ]
   }
+}
+
+/** What patterns of tools grant that nobody named. */
+function describeWide(patterns: readonly string[], granted: ReturnType<InstallerDeps['tools']>): ScanFinding {
+  const grave = granted.flatMap(({ name, risk, effect }) => (risk === 'execute' || effect === 'lasting' ? [name] : []))
+  const which = patterns.includes('*') ? 'every tool there is and will be' : `every tool named ${patterns.join(', ')}`
+  const among =
+    grave.length === 0 ? '' : `; of the ${granted.length} there are now, these do the most: ${grave.join(', ')}`
+  return { severity: 'warning', message: `its agent may call ${which}${among}` }
 }
 
 const sourceOf = ({ source, slug }: Body): string => source ?? (slug === undefined ? 'toml' : `svc:${slug}`)

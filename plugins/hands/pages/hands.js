@@ -40,6 +40,7 @@ function figure({ value, format }) {
   if (value === null) return 'none yet'
   return FORMATS[format]?.(value) ?? String(value)
 }
+const cardOf = (instanceId) => `instance-${instanceId}`
 const localTime = (time) => (time === null ? '' : new Date(time).toLocaleString())
 
 function instanceCard(instance, metrics, hands) {
@@ -51,7 +52,7 @@ function instanceCard(instance, metrics, hands) {
   const act = (text, done, send) => button(text, title, () => attempt(send, `${title} ${done}.`))
   return element(
     'section',
-    { className: 'card', 'aria-label': title },
+    { className: 'card', 'aria-label': title, id: cardOf(id) },
     element(
       'div',
       { className: 'card-top' },
@@ -216,6 +217,8 @@ async function askToActivate(id, title) {
       const made = await call('POST', `${path}/activate`, { config: fields.read(), instance_name: name.value })
       const lacks = made.lacks.length === 0 ? '' : ` It lacks ${made.lacks.join('; ')}.`
       await finish(`“${title}” is active as agent ${made.agent_name}.${lacks}`)
+      // The button that was clicked may be far below it.
+      document.getElementById(cardOf(made.instance_id))?.scrollIntoView({ block: 'center' })
     },
   })
 }

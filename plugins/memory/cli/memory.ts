@@ -35,7 +35,7 @@ export function tableOf(entries: readonly Entry[]): string {
   )
 }
 /** Where it is known from, in a few words. */
-export function sourceOf({ source }: Entry): string {
+export function sourceOf({ source }: Pick<Entry, 'source'>): string {
   const detail = [source['person'], source['tool'], source['file']].find((value) => typeof value === 'string')
   const from = detail === undefined ? source.kind : `${source.kind} ${String(detail)}`
   return escapeControls(source.labels.length === 0 ? from : `${from} (${source.labels.join(', ')})`)

@@ -1,5 +1,4 @@
 import { matchesWildcard } from 'svc/internal'
-import type { Principal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { MemoryReader } from '../contract.ts'
 
@@ -55,13 +54,6 @@ export function isVisible(
   if (!isForReader) return false
   if (entry.agentId !== agentId) return shared.has(`${entry.agentId} ${entry.level}`)
   return entry.level !== 'session' || (entry.sessionId === sessionId && sessionId !== '')
-}
-
-/** Who somebody is for memories: the owner of the daemon, with the key or a paired device, or one who signed in. */
-export function readerOf(principal: Principal): MemoryReader {
-  if (principal.kind === 'user' && 'id' in principal)
-    return { kind: 'person', userId: principal.subject ?? `user:${principal.id}` }
-  return 'id' in principal ? { kind: 'person' } : { kind: 'operator' }
 }
 
 async function sharedWith(agent: Agent, agents: Agents): Promise<ReadonlySet<string>> {

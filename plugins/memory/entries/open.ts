@@ -12,8 +12,9 @@ import { Notes } from './notes.ts'
 import { MemoryService } from './service.ts'
 import type { MemoryDeps } from './service.ts'
 import { MemoryStore } from './store.ts'
-import { Upkeep } from './upkeep.ts'
-import { UseRecorder } from './use-recorder.ts'
+import { Upkeep } from '../upkeep/upkeep.ts'
+import { UpkeepStore } from '../upkeep/store.ts'
+import { UseRecorder } from '../upkeep/use-recorder.ts'
 
 export interface OpenDeps {
   readonly db: PluginDatabase
@@ -32,7 +33,7 @@ export interface OpenDeps {
 }
 
 /** Everything of the plugin that a start does not need. */
-export interface OpenMemories {
+export interface OpenMemories extends Pick<OpenDeps, 'db' | 'log'> {
   readonly settings: Settings
   readonly agents: Agents
   readonly store: MemoryStore
@@ -48,9 +49,10 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   const { db, log, config: settings, agents, audit, background } = deps
   const now = Date.now
   const store = new MemoryStore(db, log)
+  const rows = new UpkeepStore(db, log)
   const indexes = new Indexes({ store, maxMemories: settings.index_memories, tell: deps.tell })
   const embedder = new Embedder({ ...deps, store, indexes, settings, newId })
-  const uses = new UseRecorder(store, background, now)
+  const uses = new UseRecorder(rows, background, now)
   const retrieval = new Retrieval({
     store,
     indexes,
@@ -72,8 +74,10 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     embedLater: (agentId) => embedder.later(agentId),
     grown: (agentId, added) => upkeep.grown(agentId, added),
   })
-  const upkeep = new Upkeep({ store, memories, agents, settings, now, background, forgotten: deps.forgotten })
+  const upkeep = new Upkeep({ store, rows, memories, agents, settings, now, background, forgotten: deps.forgotten })
   return {
+    db,
+    log,
     settings,
     agents,
     store,

@@ -103,6 +103,8 @@ export const FigureRow = v.object({
   without_vector: numberColumn,
 })
 export type FigureRow = v.InferOutput<typeof FigureRow>
+export const UserRow = v.object({ user_id: v.string(), count: numberColumn, newest_at: v.string() })
+export type UserRow = v.InferOutput<typeof UserRow>
 export const TextRow = v.object({
   id: v.string(),
   key: nullableColumn(v.string()),

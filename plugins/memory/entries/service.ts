@@ -74,7 +74,7 @@ export class MemoryService implements Memories {
         memory.idempotencyKey === undefined
           ? (ids[place] ?? newId())
           : stableId('memory', memory.agentId, memory.idempotencyKey)
-      const draft = { ...memory, id, at, createdAt: toIso(at) }
+      const draft = { ...memory, id, at, createdAt: memory.createdAt ?? toIso(at) }
       drafts.push(draft)
       statements.push(store.insert(draft, settings.max_notes_per_agent))
       if (draft.supersedes !== undefined) statements.push(...store.supersede(draft))
@@ -218,6 +218,13 @@ export class MemoryService implements Memories {
     return { versions, deleted: undefined }
   }
 
+  /** For whom something is kept, the one with the newest first, as far as the reader may see it. */
+  async users(reader: MemoryReader, page: { readonly limit: number; readonly offset: number }) {
+    const { store, agents } = this.#deps
+    const scope = await scopeOf(reader, agents)
+    const [users, total] = await Promise.all([store.users(scope, page), store.countUsers(scope)])
+    return { users, total }
+  }
   /** How many the reader may see, by level and category, and how many of them have no vector. */
   async figures(reader: MemoryReader, agentId: string | undefined) {
     const scope = await scopeOf(reader, this.#deps.agents)

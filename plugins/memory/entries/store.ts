@@ -1,9 +1,23 @@
 import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
-import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { sqlPart } from 'svc/sdk'
+import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.ts'
+import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
-import { Count, EntryRow, FigureRow, Id, IndexRow, TextRow, TombstoneRow, VectorRow, VersionRow } from './row.ts'
+import { idSet, matching, visibleTo } from '../store.ts'
+import {
+  Count,
+  EntryRow,
+  FigureRow,
+  Id,
+  IndexRow,
+  TextRow,
+  TombstoneRow,
+  UserRow,
+  VectorRow,
+  VersionRow,
+} from './row.ts'
 
 /** A page of a list. */
 export interface Page {
@@ -13,10 +27,7 @@ export interface Page {
 /** A memory that is being added. */
 export type Draft = NewMemory & { readonly id: string; readonly at: number; readonly createdAt: string }
 
-/**
- * Every statement on memories. A set of ids is an object of JSON with the ids as its names, which both engines read in
- * the same words.
- */
+/** The statements on memories; those of what happens to them with time are in `UpkeepStore`. */
 export class MemoryStore {
   readonly #db: PluginDatabase
   readonly #entries: RowReader<typeof EntryRow>
@@ -118,6 +129,7 @@ export class MemoryStore {
         SELECT id, agent_id, user_id, created_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT) FROM memory_entry
         WHERE id IN (SELECT key FROM json_each(${set}))
         ON CONFLICT (id) DO NOTHING`,
+      ...relationsOfForgotten(this.#db, set),
       this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
       this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
       this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
@@ -153,6 +165,13 @@ export class MemoryStore {
         WHERE agent_id = ${agentId} AND idempotency_key IN (SELECT key FROM json_each(${idSet(keys)}))`,
     )
   }
+  /** What was found in the messages of one request. */
+  async reported(id: string): Promise<readonly Memory[]> {
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE idempotency_key >= ${`${id}:`} AND idempotency_key < ${`${id};`} ORDER BY id`,
+    )
+  }
   /** The notes of an agent, the latest first. */
   async notes(agentId: string): Promise<readonly Memory[]> {
     return this.#entries.all(
@@ -177,60 +196,46 @@ export class MemoryStore {
     filter: MemoryFilter,
     { limit, offset }: Page,
   ): Promise<readonly Memory[]> {
-    const { all, person, user, agent, session, shared } = guardValues(scope)
-    const wanted = filterValues(filter)
     return this.#entries.all(
-      await this.#db.all`SELECT * FROM memory_entry
-        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
-          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
-              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
-              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
-            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
-              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))
-          AND (${wanted.anyUser} = 1 OR user_id = ${wanted.user}) AND (${wanted.level} = '' OR level = ${wanted.level})
-          AND (${wanted.category} = '' OR category = ${wanted.category})
-          AND (${wanted.since} = '' OR created_at >= ${wanted.since})
-          AND (${wanted.until} = '' OR created_at < ${wanted.until})
-          AND NOT EXISTS (SELECT 1 FROM json_each(${wanted.tags}) AS wanted
-            WHERE memory_entry.tags NOT LIKE wanted.key ESCAPE '~')
+      await this.#db.all`SELECT * FROM memory_entry WHERE ${this.#listed(scope, agentIds, filter)}
         ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`,
     )
   }
   async count(scope: ReadScope, agentIds: readonly string[], filter: MemoryFilter): Promise<number> {
-    const { all, person, user, agent, session, shared } = guardValues(scope)
-    const wanted = filterValues(filter)
-    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_entry
-        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
-          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
-              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
-              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
-            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
-              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))
-          AND (${wanted.anyUser} = 1 OR user_id = ${wanted.user}) AND (${wanted.level} = '' OR level = ${wanted.level})
-          AND (${wanted.category} = '' OR category = ${wanted.category})
-          AND (${wanted.since} = '' OR created_at >= ${wanted.since})
-          AND (${wanted.until} = '' OR created_at < ${wanted.until})
-          AND NOT EXISTS (SELECT 1 FROM json_each(${wanted.tags}) AS wanted
-            WHERE memory_entry.tags NOT LIKE wanted.key ESCAPE '~')`
+    const row = await this.#db
+      .one`SELECT COUNT(*) AS count FROM memory_entry WHERE ${this.#listed(scope, agentIds, filter)}`
     return v.parse(Count, row).count
+  }
+  #listed(scope: ReadScope, agentIds: readonly string[], filter: MemoryFilter): SqlPart {
+    return sqlPart`agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
+      AND ${visibleTo(scope)} AND ${matching(filter, this.#db.dialect)}`
   }
   /** Of these memories those that the scope may see, superseded ones too. */
   async visible(scope: ReadScope, ids: readonly string[]): Promise<readonly Memory[]> {
     if (ids.length === 0) return []
-    const { all, person, user, agent, session, shared } = guardValues(scope)
     return this.#entries.all(
-      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))
-          AND (${all} = 1 OR (${person} = 1 AND user_id = ${user}) OR (agent_id = ${agent} AND (
-              (level = 'agent' AND user_id IN ('', ${user})) OR (level = 'user' AND user_id = ${user})
-              OR (level = 'session' AND session_id = ${session} AND session_id <> '' AND user_id = ${user})))
-            OR (agent_id || ' ' || level IN (SELECT key FROM json_each(${shared}))
-              AND (user_id = ${user} OR (level = 'agent' AND user_id = ''))))`,
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND ${visibleTo(scope)}`,
     )
   }
   /** Agents with memories for a person. */
   async agentsOf(userId: string): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE user_id = ${userId}`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
+  }
+  /** Persons for whom something is kept, of those that the scope may see; the owner of the daemon is none of them. */
+  async users(scope: ReadScope, { limit, offset }: Page): Promise<readonly UserRow[]> {
+    return v.parse(
+      v.array(UserRow),
+      await this.#db.all`SELECT user_id, COUNT(*) AS count, MAX(created_at) AS newest_at FROM memory_entry
+        WHERE user_id <> '' AND superseded_by = '' AND ${visibleTo(scope)}
+        GROUP BY user_id ORDER BY newest_at DESC, user_id LIMIT ${limit} OFFSET ${offset}`,
+    )
+  }
+  async countUsers(scope: ReadScope): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(DISTINCT user_id) AS count FROM memory_entry
+      WHERE user_id <> '' AND superseded_by = '' AND ${visibleTo(scope)}`
+    return v.parse(Count, row).count
   }
   async agents(): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry`
@@ -308,119 +313,18 @@ export class MemoryStore {
       WHERE embedded_with = '' AND superseded_by = ''`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
   }
-  /** That they were found and used: what is used stays longer. */
-  touch(ids: readonly string[], at: number): Statement {
-    return this.#db.sql`UPDATE memory_entry SET access_count = access_count + 1, accessed_at = ${at}
-      WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
-  }
-
-  /** What confidences are worth now: `strengthOf` in SQL. */
-  decay(ids: readonly string[], rate: number, now: number): Statement {
-    return this.#db.sql`UPDATE memory_entry SET strength = CASE
-        WHEN access_count > 1 AND confidence * (1 + ln(access_count) / ln(2)) *
-          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0) >= 1 THEN 1.0
-        WHEN access_count > 1 THEN confidence * (1 + ln(access_count) / ln(2)) *
-          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0)
-        ELSE confidence *
-          exp(-CAST(${rate} AS DOUBLE PRECISION) * (CAST(${now} AS BIGINT) - accessed_at) / 86400000.0) END
-      WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND accessed_at > 0
-        AND accessed_at < CAST(${now} AS BIGINT) - 86400000`
-  }
-  /** Live ones without a key, in the order of their ids. */
-  async idsPage(agentId: string, after: string, limit: number): Promise<readonly string[]> {
-    return ids(
-      await this.#db.all`SELECT id FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`,
-    )
-  }
-  /** `level` empty: all, notes too. */
-  async idsOfLevel(agentId: string, level: string, limit: number): Promise<readonly string[]> {
-    return ids(
-      await this.#db.all`SELECT id FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND (${level} = '' OR level = ${level}) LIMIT ${limit}`,
-    )
-  }
-  /** Times of use in milliseconds; 0: they do not expire. */
-  async expired(
-    before: { readonly sessionBefore: string; readonly agentUnusedBefore: number; readonly userUnusedBefore: number },
-    limit: number,
-  ): Promise<readonly string[]> {
-    return ids(
-      await this.#db.all`SELECT id FROM memory_entry WHERE superseded_by = '' AND key IS NULL
-        AND ((level = 'session' AND created_at < ${before.sessionBefore})
-          OR (level = 'agent' AND accessed_at < CAST(${before.agentUnusedBefore} AS BIGINT))
-          OR (level = 'user' AND accessed_at < CAST(${before.userUnusedBefore} AS BIGINT))) LIMIT ${limit}`,
-    )
-  }
-  /** Those that are worth least. */
-  async weakest(agentId: string, limit: number): Promise<readonly string[]> {
-    return ids(
-      await this.#db.all`SELECT id FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL
-        ORDER BY strength, created_at, id LIMIT ${limit}`,
-    )
-  }
-  async countUnkeyed(agentId: string): Promise<number> {
-    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_entry
-      WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL`
-    return v.parse(Count, row).count
-  }
-  async newest(agentId: string, limit: number): Promise<readonly Memory[]> {
-    return this.#entries.all(
-      await this.#db.all`SELECT * FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL
-        ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
-    )
-  }
   async vectorsOf(wanted: readonly string[]): Promise<ReadonlyMap<string, { model: string; vector: Uint8Array }>> {
     const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
       WHERE memory_id IN (SELECT key FROM json_each(${idSet(wanted)}))`
     return new Map(v.parse(v.array(VectorRow), rows).map((row) => [row.memory_id, row]))
   }
-  dropTombstones(before: string): Statement {
-    return this.#db.sql`DELETE FROM memory_tombstone WHERE deleted_at < ${before}`
-  }
-  /** How many there are by level and category, of what an operator or a person may see. */
+  /** How many there are by level and category, of what the scope may see of these agents. */
   async figures(scope: ReadScope, agentIds: readonly string[]): Promise<readonly FigureRow[]> {
-    const { all, user } = guardValues(scope)
     return v.parse(
       v.array(FigureRow),
       await this.#db.all`SELECT level, COALESCE(category, '') AS category, COUNT(*) AS count,
           SUM(CASE WHEN embedded_with = '' THEN 1 ELSE 0 END) AS without_vector
-        FROM memory_entry
-        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND superseded_by = ''
-          AND (${all} = 1 OR user_id = ${user})
-        GROUP BY level, COALESCE(category, '')`,
+        FROM memory_entry WHERE ${this.#listed(scope, agentIds, {})} GROUP BY level, COALESCE(category, '')`,
     )
   }
 }
-
-/** An object of JSON with these names. */
-export const idSet = (ids: Iterable<string>): string =>
-  JSON.stringify(Object.fromEntries([...ids].map((id) => [id, 1])))
-
-function guardValues(scope: ReadScope) {
-  return {
-    all: Number(scope.all),
-    person: Number(scope.isPerson),
-    user: scope.userId,
-    agent: scope.agentId,
-    session: scope.sessionId,
-    shared: idSet(scope.shared),
-  }
-}
-function filterValues({ userId, level: wanted, category = '', tags = [], since = '', until = '' }: MemoryFilter) {
-  const patterns = tags.map((tag) => `%${JSON.stringify(tag).replaceAll(/[~%_]/g, '~$&')}%`)
-  const level: string = wanted ?? ''
-  return {
-    anyUser: Number(userId === undefined),
-    user: userId ?? '',
-    level,
-    category,
-    since,
-    until,
-    tags: idSet(patterns),
-  }
-}
-
-const ids = (rows: readonly unknown[]): readonly string[] => v.parse(v.array(Id), rows).map(({ id }) => id)

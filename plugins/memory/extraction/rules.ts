@@ -19,13 +19,15 @@ const MIN_CHARS = 8
 const MAX_CHARS = 400
 /** The end of a sentence; not the dot of an abbreviation, an initial or a number. */
 const SENTENCE_END =
-  /(?<!\b(?:mr|mrs|ms|dr|st|prof|vs|e\.g|i\.e|no|approx|\p{L}))[.!?]+(?=\s|$)|\n+|;\s+|,? (?:and|but|so|while) (?=(?:i|my|we|our)\b(?! (?:we|i)\b))/giu
+  /(?<!\b(?:mr|mrs|ms|dr|st|prof|vs|e\.g|i\.e|no|approx|\p{L}))[.!?]+(?=\s|$)|\n+|;\s+|,? (?:and|but|so|while) (?=(?:i|my|we|our)\b(?! (?:we|i)\b))|(?<=[\p{L}\d'’-]+ [\p{L}\d'’-]+), (?=(?:i|my|our|his|her|their) (?:[\p{L}'’-]+ ){1,2}(?:is|are|was)\b)/giu
 
 function sentencesOf(text: string): readonly string[] {
   const sentences: string[] = []
   let from = 0
   for (const match of text.matchAll(SENTENCE_END)) {
-    sentences.push(text.slice(from, match.index + match[0].trimEnd().length))
+    // A joiner belongs to neither part.
+    const [end = ''] = /^[.!?]*/.exec(match[0]) ?? []
+    sentences.push(text.slice(from, match.index) + end)
     from = match.index + match[0].length
   }
   sentences.push(text.slice(from))
@@ -39,11 +41,16 @@ const CORRECTION =
 const LEAD_IN =
   /^(?:(?:hi|hello|hey)(?: there)?|by the way|btw|oh|so|also|and|but|well|ok(?:ay)?|yes|yeah|fyi|just so you know|for context|anyway)[,:!]? +/i
 const ENDED =
-  /\b(?:no longer|not any ?more|any ?more\b|used to|stopped|quit|gave up|left|broke up|not .{1,40} but|instead of|switched|changed|moved|renamed|cancelled|canceled|postponed|rescheduled|now)\b/i
+  /\b(?:no longer|not any ?more|any ?more\b|used to|stopped|quit|gave up|left|broke up|not .{1,40} but|instead of|switched|swapped|changed|moved|renamed|pushed (?:back|to)|retired|cancelled|canceled|postponed|rescheduled|now)\b/i
 const QUESTION =
   /\?$|^(?:what|who|whom|where|when|why|how|which|is|are|am|do|does|did|can|could|would|will|should|shall|may|have you|has|was|were)\b(?!.* \bis\b .*!$)/i
 const REQUEST =
   /^(?:please|can you|could you|would you|will you|tell|show|write|give|find|make|create|explain|summari[sz]e|translate|list|help|send|call the|open|run|fix|check|search|read|add|remove|delete|use|try|let['’]s|ignore|forget|from now on|always|never|you)\b/i
+/** What somebody does not want to be offered. */
+const UNWANTED = /\b(?:never|don['’]t|do not)(?: ever)? (?:suggest|recommend|offer)\b/i
+const WHEN_ANSWERING = /^when(?:ever)? you (?:answer|reply|respond|explain)\b[^?]*$/i
+/** A line of a program or of its output. */
+const CODE = /[{}<>=\\`]|::|\w\(|\w\.\w+\(|\b\w+(?:Error|Exception)\b/
 const UNSURE =
   /^(?:if|unless|suppose|imagine|let['’]s say|assume|maybe|perhaps|i (?:think|guess|wonder|suppose|would|could|might|may|wish|hope)|i['’]d)\b/i
 const NOBODY =
@@ -57,9 +64,8 @@ function factOf(sentence: string, speaker: string): Fact | undefined {
   text = text.replace(CORRECTION, '')
   const asked = REMEMBER.test(text)
   text = text.replace(REMEMBER, '')
-  if (text.length < MIN_CHARS || QUESTION.test(text)) return undefined
-  if (!asked && (REQUEST.test(text) || UNSURE.test(text) || NOBODY.test(text))) return undefined
-  if (asked && isInstruction(text)) return undefined
+  if (text.length < MIN_CHARS || (asked ? isInstruction(text) : isNoStatement(text)) || isQuestion(text))
+    return undefined
   const known = classify(text)
   if (!known && !asked) return undefined
   const { category, subject, relation } = known ?? {
@@ -74,10 +80,14 @@ function factOf(sentence: string, speaker: string): Fact | undefined {
     confidence: asked ? 0.95 : corrects ? 0.9 : 0.8,
     tags: [category],
     subject,
-    corrects: corrects || ENDED.test(text),
+    corrects: corrects || (ENDED.test(text) && !/\balso\b/i.test(text)),
     relations: relation ? triples(relation, speaker) : [],
   }
 }
+
+const isQuestion = (text: string): boolean => QUESTION.test(text) && !WHEN_ANSWERING.test(text)
+const isNoStatement = (text: string): boolean =>
+  CODE.test(text) || (REQUEST.test(text) && !UNWANTED.test(text)) || UNSURE.test(text) || NOBODY.test(text)
 
 /** Asked to remember how to act, by whoever speaks: a rule for the assistant and no fact, unless it is about its style. */
 function isInstruction(text: string): boolean {
@@ -95,6 +105,12 @@ const I = `\\b(?:i|we)(?:['’](?:m|ve|re))? ${ADVERB}`
 const rule = (pattern: string): RegExp => new RegExp(pattern, 'iu')
 const NAME_WORDS = `(\\p{L}[\\p{L}\\p{M}'’&.-]*(?: (?:of |de |la |the )?[\\p{Lu}\\d][\\p{L}\\p{M}\\d'’&.-]*){0,4})`
 
+const MONTH =
+  '(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const WEEKDAY = '(?:mon|tues|wednes|thurs|fri|satur|sun)days?'
+/** A day or a time of day. */
+const DATE = `\\b(?:\\d{1,2}(?:st|nd|rd|th)?(?: of)? ${MONTH}|${MONTH} \\d{1,2}(?:st|nd|rd|th)?|(?:on|every|each|next|until|from) ${WEEKDAY}|on the \\d{1,2}(?:st|nd|rd|th)|(?:in|by|each|every|of) (?:${MONTH}|spring|summer|autumn|winter)|at (?:\\d{1,2}(?::\\d\\d)?|half past \\p{L}+|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon))|\\d{1,2}:\\d\\d)\\b`
+
 /** In their order; the first one that fits decides. */
 const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExpExecArray) => Known | undefined }[] = [
   {
@@ -102,8 +118,13 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
     known: () => ({ category: 'personal_detail', subject: 'name' }),
   },
   {
+    pattern: rule(`\\b(?:i['’]?m|i am) ${NAME_WORDS}`),
+    known: ([, called = '']) =>
+      properName(called)?.includes(' ') ? { category: 'personal_detail', subject: 'name' } : undefined,
+  },
+  {
     pattern: rule(
-      `${I}(?:live|living|reside|based|moved|move|relocated|settled|am based|are based|have moved|am living)(?: (?:here|back|over|out|down|up))?(?: .{0,30}?)?(?: in| to| near| into) ${NAME_WORDS}`,
+      `${I}(?:live|living|reside|based|moved|move|relocated|settled|am based|are based|have moved|am living)(?! (?:it|them|this|that|the|my|our|his|her|an?)\\b)(?: (?:here|back|over|out|down|up))?(?: .{0,30}?)?(?: in| to| near| into) ${NAME_WORDS}`,
     ),
     known: ([, place = '']) => ({
       category: 'personal_detail',
@@ -113,13 +134,17 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
   },
   {
     pattern: rule(
-      `${I}(?:work|working|worked|employed|joined|started|start|am working|am employed|have joined)(?: .{0,40}?)?(?: at| for| with|(?<=joined)) ${NAME_WORDS}`,
+      `${I}(work|working|worked|employed|joined|started|start|am working|am employed|have joined)(?: .{0,40}?)?(?: at| for| with|(?<=joined))(?: the)? ${NAME_WORDS}`,
     ),
-    known: ([, place = '']) => ({
-      category: 'personal_detail',
-      subject: 'employer',
-      relation: { name: 'works_at', object: place, type: 'organization' },
-    }),
+    // Somebody joins and starts many things that are no employer.
+    known: ([, verb = '', place = '']) =>
+      /work|employed/i.test(verb) || properName(place) !== undefined
+        ? {
+            category: 'personal_detail',
+            subject: 'employer',
+            relation: { name: 'works_at', object: place, type: 'organization' },
+          }
+        : undefined,
   },
   {
     pattern: rule(`${I}(?:left|quit|resigned|was laid off|retired)\\b`),
@@ -182,18 +207,67 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
   },
   {
     pattern: rule(`\\bmy ((?:[\\p{L}'’-]+ ){0,3}?[\\p{L}'’-]+?)(?:['’]s name)? (?:is|are|was) (?:called|named) `),
-    known: ([, who = '']) => ({ category: 'personal_detail', subject: `my ${who.toLowerCase().trim()}` }),
+    known: ([, who = '']) => ({ category: 'personal_detail', subject: mine(who) }),
   },
   {
     pattern: rule(`\\bmy ((?:[\\p{L}'’-]+ ){0,3}?[\\p{L}'’-]+?)['’]s name is `),
-    known: ([, who = '']) => ({ category: 'personal_detail', subject: `my ${who.toLowerCase().trim()}` }),
+    known: ([, who = '']) => ({ category: 'personal_detail', subject: mine(who) }),
+  },
+  {
+    pattern: rule(`\\b(?:is|are|was) (?:[\\p{L}'’-]+ ){0,3}?(?:called|named) (.+)`),
+    known: ([, called = '']) => (properName(called) === undefined ? undefined : { category: 'personal_detail' }),
   },
   {
     pattern: rule(
-      `\\bmy (?:[\\p{L}'’-]+ ){1,4}?(?:is|are|was|has|have|had|lives?|works?|studies|likes?|loves?|plays?|comes?|goes|got|broke|will|turned|moved|started|runs?|teaches|speaks|owns?|hates?|needs?|wants?|starts?|arrives?|died|drives?|uses?|visits?)\\b`,
+      `\\b(?:my|our|his|her|their) (?:[\\p{L}'’.-]+ ){1,4}?(?:is|are|was|has|have|had|lives?|works?|studies|likes?|loves?|plays?|comes?|goes|got|broke|will|turned|turns|moved|started|runs?|teaches|taught|speaks|owns?|hates?|needs?|wants?|prefers?|starts?|arrives?|died|drives?|uses?|visits?|sits?|stands|costs?|expires?|opens|closes|joined|left|bought|sold|sells?)\\b`,
     ),
     known: () => ({ category: 'personal_detail' }),
   },
+  {
+    pattern: rule(`^(?:mum|mom|dad|granny|gran|grandma|nan|grandad|grandpa)(?:['’]s)? \\p{L}`),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(
+      `\\b(?:is|are|was|will be|happens?|takes? place|goes|starts?|begins?|ends?|closes?|opens?|leaves?|arrives?|expires?|due|delivered|moved|pushed|postponed|rescheduled|renewed|planned|invited|will)\\b.{0,80}?${DATE}`,
+    ),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(
+      `\\b(?:got|gets|is|was|were|has been|have been) (?:moved|postponed|pushed (?:back|to)|rescheduled|cancell?ed|renamed|delayed|brought forward)\\b`,
+    ),
+    known: () => ({ category: 'project_context' }),
+  },
+  {
+    pattern: rule(
+      `\\b(?:is|are|costs?|pays?|paid|earns?|agreed|went (?:up|down))\\b.{0,40}?(?:[€$£¥] ?\\d|\\b\\d[\\d,.]*k? (?:quid|euros?|dollars?|pounds?|yen|francs?)\\b)`,
+    ),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(
+      `^(?:just |recently |finally )?(?:moved (?:in with|to)|booked|training for|cutting out|been (?:there|here|with)) `,
+    ),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(`\\b\\p{L}+['’]s (?:\\d+(?:st|nd|rd|th) )?birthday\\b`),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(`^\\p{L}+ turn(?:s|ed) (?:\\d{1,3}|\\p{L}+ty|\\p{L}+teen)\\b`),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    // What a thing is by name, or where from.
+    pattern: rule(
+      `^(?:[\\p{L}'’-]+ ){1,5}?(?:comes? from|runs? on|(?:is|are)(?: made by| from| with| at| on| in)?)(?: now)?((?: an?| the)? .{1,80})`,
+    ),
+    known: ([, named = '']) =>
+      /^ (?:(?:a|an|the) )?(?:[\p{Ll}-]+ ){0,3}\p{Lu}\p{Ll}/u.test(named) ? { category: 'personal_detail' } : undefined,
+  },
+  { pattern: UNWANTED, known: () => ({ category: 'preference' }) },
   {
     pattern: rule(
       `${I}(?:know|speak|speaking|learn|learning|studied|study|studying|graduated|code|program|write|teach|trained|play|am learning|am studying|am fluent|have been)\\b`,
@@ -208,7 +282,7 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
   },
   {
     pattern: rule(
-      `${I}(?:own|have|got|bought|drive|ride|keep|adopted|sold|married|was born|were born|grew up|come from|am from|am married|am engaged|am divorced|am \\d|turned \\d|weigh|wear|use|run|swim|cycle|go|take|met|visited|booked|plan|fly|travel|volunteer|collect|sing|paint|cook|bake|wrote|won|broke|lost|signed up|signed|finished|quit|stopped|switched|changed|meditate|suffer|train|read|subscribe|pay|rent|built|planning|training|writing|reading|saving|getting|expecting|visiting|flying|travelling|traveling|taking|going)\\b`,
+      `${I}(?:own|have|got|bought|drive|ride|keep|adopted|sold|married|was born|were born|grew up|come from|am from|am married|am engaged|am divorced|am \\d|turned \\d|weigh|wear|use|run|swim|cycle|go|take|met|visited|booked|plan|fly|travel|volunteer|collect|sing|paint|cook|bake|wrote|won|broke|lost|signed up|signed|finished|quit|stopped|switched|swapped|changed|moved|dropped|joined (?:an?|the) (?:[\\p{L}-]+ ){0,2}(?:choir|club|team|band|gym|group|class|course|society|orchestra)|volunteered|celebrated|hired|passed (?:the|my) .{0,20}(?:exam|test|course)|share an?|sell|restock|ship|have gone|went (?:vegan|vegetarian)|meditate|suffer|train|read|subscribe|pay|rent|built|planning|training|writing|reading|saving|getting|expecting|visiting|flying|travelling|traveling|taking|going)\\b`,
     ),
     known: () => ({ category: 'personal_detail' }),
   },
@@ -219,6 +293,12 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
     known: () => ({ category: 'personal_detail' }),
   },
 ]
+/** What is mine, whether it is new or not. */
+const mine = (what: string): string =>
+  `my ${what
+    .toLowerCase()
+    .replace(/^(?:new|current|former|old) /, '')
+    .trim()}`
 const STYLE =
   /\b(?:call me|answer|reply|write|respond|speak|address me|keep (?:it|answers|replies))\b.*\b(?:short|brief|brief(?:ly)?|detailed|formal|informal|german|english|french|spanish|bullet|bullets|metric|emoji|first name|lists?|tables?|examples?)\b/i
 
@@ -235,9 +315,13 @@ function classify(text: string): Known | undefined {
 /** A name of several words; nothing where it is no name. */
 const PROPER = /^[\p{Lu}\d][\p{L}\p{M}\d'’&.-]*(?: (?:(?:of|de|la|the|van|von) )?[\p{Lu}\d][\p{L}\p{M}\d'’&.-]*)*/u
 
+/** The name that a text begins with. */
+function properName(text: string): string | undefined {
+  return PROPER.exec(text)?.[0].replace(/[.,;:]+$/, '')
+}
+
 function triples({ name, object, type }: NonNullable<Known['relation']>, speaker: string): readonly Triple[] {
-  const [found] = PROPER.exec(object) ?? []
-  if (found === undefined) return []
-  const named = found.replace(/[.,;:]+$/, '')
+  const named = properName(object)
+  if (named === undefined) return []
   return [{ subject: speaker, subject_type: 'person', relation: name, object: named, object_type: type }]
 }

@@ -25,6 +25,7 @@ export const proactiveEntries = {
   extraction_give_up_hours: integer('Hours after which it is given up when the budget does not allow it.', 24, 1, 720),
   max_retrieve: integer('Memories that are added to one prompt at most.', 5, 1, 100),
   retrieve_tokens: integer('Longest text of them, in tokens.', 600, 50, 32_000),
+  use_days: integer('Days for which it is known which memories an answer was given.', 365, 1, 36_500),
   retrieve_timeout_ms: integer('Longest wait for them; the turn goes on without, in milliseconds.', 2_000, 10, 60_000),
 }
 const Entries = v.object(proactiveEntries)

@@ -4,7 +4,7 @@ import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Job, JobOutcome } from '../../queue/contract.ts'
 import type { Screening } from '../../screening/contract.ts'
 import type { Label, Message, Sessions } from '../../sessions/contract.ts'
-import type { Memories, MemoryReader, NewMemory } from '../contract.ts'
+import type { Memories, Memory, MemoryReader, MemorySource, NewMemory } from '../contract.ts'
 import { mayUseOwn } from '../entries/access.ts'
 import { aboutTag, compare, isOutside } from './compare.ts'
 import type { Fact } from './fact.ts'
@@ -30,6 +30,7 @@ export type Outcome =
   | 'added'
   | 'replaced'
   | 'known'
+  | 'outdated'
   | 'nothing'
   | 'invalid'
   | 'suspicious'
@@ -49,16 +50,19 @@ const MIN_PAUSE_SECS = 60
 /** Nobody wants these to be read again. */
 const SECRET =
   /\b(?:pass(?:word|phrase|code)|pin(?: code| number)?|api[ _-]?key|secret key|private key|access token|cvv|passwort|seed phrase)\b/i
-/** In a group each message begins with the name of its sender. */
-const SENDER = /^([^\n:]{1,64}): /
+/** In a group the channels begin each message with the name of its sender, and indent the lines after the first. */
+const SENDER = /^\[([^\n:[\]]{1,200})\]: /
+const INDENT = /\n {2}/g
 
 interface Said {
   readonly agent: Agent
   readonly turn: v.InferOutput<typeof Payload>
-  readonly message: Message
+  readonly message: Pick<Message, 'id' | 'createdAt'>
   readonly text: string
   readonly labels: readonly Label[]
   readonly person: string | undefined
+  /** Where it is known from; absent: the message of the turn. */
+  readonly source?: MemorySource
 }
 
 /** Remembers what a person said in one turn. Done again, it adds nothing. */
@@ -87,6 +91,34 @@ export async function memorize(deps: WorkerDeps, job: Job): Promise<JobOutcome> 
 }
 const DONE: JobOutcome = { outcome: 'done' }
 
+/** What a person said elsewhere, as a program with the API key tells it. */
+export interface ReportedMessage {
+  readonly agent: Agent
+  readonly userId: string | undefined
+  readonly text: string
+  /** Of the request and the message: the same id again adds nothing. */
+  readonly id: string
+  /** Who tells it. */
+  readonly by: string
+}
+/** Remembers what a person said elsewhere. Returns what there is of it now. Throws what the budget and the model throw. */
+export async function memorizeReported(
+  deps: WorkerDeps,
+  { agent, userId, text: whole, id, by }: ReportedMessage,
+  signal: AbortSignal,
+): Promise<readonly Memory[]> {
+  const text = ownWords(whole).slice(0, deps.settings.extraction_chars)
+  const level = text === '' ? undefined : (await deps.screening()?.screen(text))?.level
+  if (text === '' || level === 'critical') {
+    deps.count(text === '' ? 'nothing' : 'suspicious')
+    return []
+  }
+  const turn = { turnId: id, sessionId: '', agentId: agent.id, userId, entryPoint: 'api' }
+  const message = { id, createdAt: new Date(deps.now()).toISOString() }
+  const source = { kind: 'person', person: by, labels: [] } as const
+  return remember(deps, { agent, turn, message, text, labels: [], person: undefined, source }, signal)
+}
+
 async function read(
   { sessions, settings, screening }: WorkerDeps,
   agent: Agent,
@@ -99,14 +131,16 @@ async function read(
   const whole = blocks.map(({ text }) => text).join('\n')
   const labels = [...new Set(blocks.flatMap((block) => block.labels ?? []))].filter((label) => label !== 'UserInput')
   const sender = turn.entryPoint === 'channel' ? SENDER.exec(whole)?.[1] : undefined
-  const text = ownWords(sender === undefined ? whole : whole.replace(SENDER, '')).slice(0, settings.extraction_chars)
+  const spoken = sender === undefined ? whole : whole.replace(SENDER, '').replaceAll(INDENT, '\n')
+  const text = ownWords(spoken).slice(0, settings.extraction_chars)
   if (text === '' || labels.includes('Secret')) return undefined
-  const level = (await screening()?.screen(text))?.level
+  // A name is stored with what its bearer says.
+  const level = (await screening()?.screen(sender === undefined ? text : `${sender}: ${text}`))?.level
   if (level === 'critical' || (level === 'warning' && isOutside(labels))) return 'suspicious'
   return { agent, turn, message, text, labels, person: sender }
 }
 
-async function remember(deps: WorkerDeps, said: Said, signal: AbortSignal): Promise<void> {
+async function remember(deps: WorkerDeps, said: Said, signal: AbortSignal): Promise<readonly Memory[]> {
   const { memories, settings, count } = deps
   const facts = latest((await extract(deps, said, signal)).filter(({ content }) => !SECRET.test(content)))
   const sure = facts.filter(({ confidence }) => confidence >= settings.extraction_threshold)
@@ -114,25 +148,35 @@ async function remember(deps: WorkerDeps, said: Said, signal: AbortSignal): Prom
   if (facts.length === 0) count('nothing')
   const added: { readonly fact: Fact; readonly memory: NewMemory }[] = []
   const replaced = new Set<string>()
+  const outcomes: Outcome[] = []
   for (const [index, stated] of sure.entries()) {
     const fact = ofPerson(stated, said.person)
     const draft = toMemory(said, fact, index)
-    const compared = await compare({ memories, threshold: settings.duplicate_threshold }, fact, draft, readerOf(said))
-    count(compared.outcome === 'new' ? 'added' : compared.outcome === 'known' ? 'known' : 'replaced')
+    const deciding = { memories, threshold: settings.duplicate_threshold }
+    const compared = await compare(deciding, fact, draft, readerOf(said), said.message)
+    if (compared.outcome === 'outdated') {
+      count('outdated')
+      continue
+    }
     if (compared.outcome === 'known') {
       // A run that was cut off may have stored the memory only.
       await relate(deps, draft, compared.id, fact)
+      count('known')
       continue
     }
+    outcomes.push(compared.outcome === 'replaces' ? 'replaced' : 'added')
     const supersedes = compared.outcome === 'replaces' && !replaced.has(compared.id) ? compared.id : undefined
     if (supersedes !== undefined) replaced.add(supersedes)
     added.push({ fact, memory: supersedes === undefined ? draft : { ...draft, supersedes } })
   }
   const stored = await memories.add(added.map(({ memory }) => memory))
+  // Counted once it is on disk.
+  for (const outcome of outcomes) count(outcome)
   for (const [index, memory] of stored.entries()) {
     const fact = added[index]?.fact
     if (fact) await relate(deps, memory, memory.id, fact)
   }
+  return stored
 }
 
 async function relate(
@@ -189,7 +233,7 @@ function readerOf({ turn }: Said): MemoryReader {
   return { kind: 'agent', agentId: turn.agentId, userId: turn.userId, sessionId: turn.sessionId }
 }
 
-function toMemory({ turn, message, labels, person }: Said, fact: Fact, index: number): NewMemory {
+function toMemory({ turn, message, labels, person, source }: Said, fact: Fact, index: number): NewMemory {
   const { agentId, userId, turnId, sessionId } = turn
   const tags = fact.subject === undefined ? fact.tags : [...fact.tags, aboutTag(fact.subject)]
   const isOwn = turn.entryPoint !== 'channel'
@@ -201,7 +245,7 @@ function toMemory({ turn, message, labels, person }: Said, fact: Fact, index: nu
     category: fact.category,
     confidence: fact.confidence,
     tags: [...new Set(tags)],
-    source: { kind: isOwn ? 'message' : 'person', turnId, messageId: message.id, sessionId, person, labels },
+    source: source ?? { kind: isOwn ? 'message' : 'person', turnId, messageId: message.id, sessionId, person, labels },
     idempotencyKey: `${turnId}:${index}`,
   }
 }

@@ -55,4 +55,12 @@ export const graphMigrations: readonly Migration[] = [
   },
   { id: '037-use-agent', sql: 'CREATE INDEX memory_use_agent ON memory_use (agent_id)' },
   { id: '038-use-created', sql: 'CREATE INDEX memory_use_created ON memory_use (created_at)' },
+  {
+    // Relations of memories that were forgotten by a version that deleted them later, or did not come to it.
+    id: '039-relation-forgotten',
+    sql: `DELETE FROM memory_relation WHERE memory_id <> ''
+        AND NOT EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = memory_relation.memory_id);
+      DELETE FROM memory_entity WHERE is_made = 0
+        AND id NOT IN (SELECT source_id FROM memory_relation UNION SELECT target_id FROM memory_relation)`,
+  },
 ]

@@ -3,7 +3,7 @@ import { defineRoute } from 'svc/sdk'
 import type { AnyRoute, Principal } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import type { Agents } from '../../agents/contract.ts'
-import { readerOf } from '../entries/access.ts'
+import { readerOf } from '../entries/reader.ts'
 import type { Graph } from './service.ts'
 import { toView } from './tools.ts'
 
@@ -16,7 +16,11 @@ const Entity = v.object({
 })
 const Matches = v.object({
   matches: v.array(
-    v.object({ source: Entity, relation: v.object({ type: v.string(), confidence: v.number() }), target: Entity }),
+    v.object({
+      source: Entity,
+      relation: v.object({ type: v.string(), confidence: v.number(), properties: v.record(v.string(), v.unknown()) }),
+      target: Entity,
+    }),
   ),
   count: v.number(),
 })

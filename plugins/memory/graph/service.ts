@@ -30,7 +30,7 @@ export interface RelationQuery {
 }
 export interface RelationMatch {
   readonly source: Entity
-  readonly relation: Pick<Relation, 'confidence' | 'labels'> & { readonly type: string }
+  readonly relation: Pick<Relation, 'confidence' | 'properties' | 'labels'> & { readonly type: string }
   readonly target: Entity
 }
 const NAME_CHARS = 200
@@ -56,7 +56,13 @@ export class Graph {
   }
 
   /** Makes the entities that are not there. Done again, it adds nothing. */
-  async addTriples(origin: Origin, triples: readonly (Triple & { readonly confidence?: number })[]): Promise<void> {
+  async addTriples(
+    origin: Origin,
+    triples: readonly (Triple & {
+      readonly confidence?: number
+      readonly properties?: Readonly<Record<string, unknown>>
+    })[],
+  ): Promise<void> {
     const entities = new Map<string, NewEntity>()
     const relations: Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[] = []
     for (const each of triples) {
@@ -72,7 +78,7 @@ export class Graph {
         targetKey: target.nameKey,
         memoryId: origin.memoryId ?? '',
         confidence: each.confidence ?? 1,
-        properties: {},
+        properties: each.properties ?? {},
         labels: origin.labels,
       })
     }
@@ -110,16 +116,10 @@ export class Graph {
     }
     const ends = [...new Set([...found.values()].flatMap(({ sourceId, targetId }) => [sourceId, targetId]))]
     const entities = new Map((await store.entities(ends)).map((entity) => [entity.id, entity]))
-    return [...found.values()].flatMap(({ sourceId, targetId, relation: type, confidence, labels }) => {
+    return [...found.values()].flatMap(({ sourceId, targetId, relation: type, confidence, properties, labels }) => {
       const [from, to] = [entities.get(sourceId), entities.get(targetId)]
-      return from && to ? [{ source: from, relation: { type, confidence, labels }, target: to }] : []
+      return from && to ? [{ source: from, relation: { type, confidence, properties, labels }, target: to }] : []
     })
-  }
-
-  /** Memories of the agent were deleted. */
-  dropForgotten(agentId: string): Promise<void> {
-    const { store } = this.#deps
-    return store.commit(store.dropForgotten(agentId))
   }
 
   async #commit(

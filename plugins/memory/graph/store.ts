@@ -16,6 +16,7 @@ const RelationRow = v.pipe(
     target_id: v.string(),
     confidence: numberColumn,
     memory_id: v.string(),
+    properties: Properties,
     labels: jsonColumn(v.array(v.string())),
   }),
   v.transform(({ source_id: sourceId, target_id: targetId, memory_id: memoryId, ...rest }) => ({
@@ -86,13 +87,16 @@ export class GraphStore {
       exclusive: `memory_entity ${agentId}`,
     }
   }
-  /** Between entities that are there; writes nothing for a memory that was deleted meanwhile. */
+  /**
+   * Between entities that are there; writes nothing for a memory that was deleted meanwhile. Said again without properties
+   * it keeps them.
+   */
   putRelation({ agentId, userId }: GraphScope, relation: NewRelation, at: string): Statement {
     const { id, sourceKey, targetKey, memoryId, confidence } = relation
     return this.#db.sql`INSERT INTO memory_relation (id, agent_id, user_id, source_id, relation, target_id, memory_id,
         confidence, properties, labels, created_at)
       SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${userId} AS TEXT), source.id,
-        CAST(${relation.relation} AS TEXT), target.id, CAST(${memoryId} AS TEXT), CAST(${confidence} AS REAL),
+        CAST(${relation.relation} AS TEXT), target.id, CAST(${memoryId} AS TEXT), CAST(${confidence} AS DOUBLE PRECISION),
         CAST(${JSON.stringify(relation.properties)} AS TEXT), CAST(${JSON.stringify(relation.labels)} AS TEXT),
         CAST(${at} AS TEXT)
       FROM memory_entity AS source, memory_entity AS target
@@ -100,7 +104,8 @@ export class GraphStore {
         AND target.agent_id = ${agentId} AND target.user_id = ${userId} AND target.name_key = ${targetKey}
         AND (${memoryId} = '' OR EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = ${memoryId}))
       ON CONFLICT (agent_id, user_id, source_id, relation, target_id, memory_id) DO UPDATE SET
-        confidence = excluded.confidence, properties = excluded.properties, labels = excluded.labels`
+        confidence = excluded.confidence, labels = excluded.labels, properties = CASE
+          WHEN excluded.properties = '{}' THEN memory_relation.properties ELSE excluded.properties END`
   }
 
   async entityByName({ agentId, userId }: GraphScope, nameKey: string): Promise<Entity | undefined> {
@@ -128,7 +133,8 @@ export class GraphStore {
     all: boolean,
   ): Promise<readonly Relation[]> {
     return this.#relations.all(
-      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, labels FROM memory_relation
+      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, properties, labels
+        FROM memory_relation
         WHERE memory_relation.agent_id = ${agentId} AND (${Number(all)} = 1 OR memory_relation.user_id = ${userId})
           AND (${relation} = '' OR relation = ${relation})
           AND (${sourceKey} = '' OR source_id IN
@@ -144,7 +150,8 @@ export class GraphStore {
   async around(ids: readonly string[], limit: number): Promise<readonly Relation[]> {
     const set = setOf(ids)
     return this.#relations.all(
-      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, labels FROM memory_relation
+      await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, properties, labels
+        FROM memory_relation
         WHERE (source_id IN (SELECT key FROM json_each(${set})) OR target_id IN (SELECT key FROM json_each(${set})))
           AND (memory_id = '' OR EXISTS (SELECT 1 FROM memory_entry
             WHERE memory_entry.id = memory_relation.memory_id AND memory_entry.superseded_by = ''))
@@ -152,22 +159,41 @@ export class GraphStore {
     )
   }
 
-  /** Takes away what came only from memories that are deleted, with the entities that nothing speaks of any more. */
-  dropForgotten(agentId: string): readonly Statement[] {
+  /** Everything that is kept for a person, in all agents. */
+  ofUserForgotten(userId: string): readonly Statement[] {
     return [
-      this.#db.sql`DELETE FROM memory_relation WHERE agent_id = ${agentId} AND memory_id <> ''
-        AND NOT EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = memory_relation.memory_id)`,
-      this.#db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId} AND is_made = 0
-        AND NOT EXISTS (SELECT 1 FROM memory_relation
-          WHERE memory_relation.source_id = memory_entity.id OR memory_relation.target_id = memory_entity.id)`,
+      this.#db.sql`DELETE FROM memory_relation WHERE user_id = ${userId}`,
+      this.#db.sql`DELETE FROM memory_entity WHERE user_id = ${userId}`,
     ]
   }
   ofAgentKilled(agentId: string): readonly Statement[] {
-    return [
-      this.#db.sql`DELETE FROM memory_relation WHERE agent_id = ${agentId}`,
-      this.#db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId}`,
-    ]
+    return graphOfAgent(this.#db, agentId)
   }
+}
+
+/**
+ * For the batch that deletes memories: takes away what only they say, and the things that nothing else speaks of.
+ * `ids`: an object of JSON with the ids as its names.
+ */
+export function relationsOfForgotten(db: PluginDatabase, ids: string): readonly Statement[] {
+  return [
+    db.sql`DELETE FROM memory_entity WHERE is_made = 0
+      AND id IN (SELECT source_id FROM memory_relation WHERE memory_id IN (SELECT key FROM json_each(${ids}))
+        UNION SELECT target_id FROM memory_relation WHERE memory_id IN (SELECT key FROM json_each(${ids})))
+      AND NOT EXISTS (SELECT 1 FROM memory_relation AS other WHERE other.agent_id = memory_entity.agent_id
+        AND other.user_id = memory_entity.user_id AND other.source_id = memory_entity.id
+        AND other.memory_id NOT IN (SELECT key FROM json_each(${ids})))
+      AND NOT EXISTS (SELECT 1 FROM memory_relation AS other WHERE other.target_id = memory_entity.id
+        AND other.memory_id NOT IN (SELECT key FROM json_each(${ids})))`,
+    db.sql`DELETE FROM memory_relation WHERE memory_id IN (SELECT key FROM json_each(${ids}))`,
+  ]
+}
+/** Everything of an agent, what was added by hand too. */
+export function graphOfAgent(db: PluginDatabase, agentId: string): readonly Statement[] {
+  return [
+    db.sql`DELETE FROM memory_relation WHERE agent_id = ${agentId}`,
+    db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId}`,
+  ]
 }
 
 const setOf = (ids: readonly string[]): string => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 1])))

@@ -43,10 +43,10 @@ export function graphTools(open: GraphAccess): readonly AnyTool[] {
       confidence: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 1),
       properties,
     }),
-    async run({ source, relation, target, confidence }, call) {
+    async run({ source, relation, target, confidence, properties: more }, call) {
       const graph = await open(call.agentId, 'write')
       const triple = { subject: source, subject_type: 'concept', relation, object: target, object_type: 'concept' }
-      await graph.addTriples(originOf(call), [{ ...triple, confidence }])
+      await graph.addTriples(originOf(call), [{ ...triple, confidence, properties: more }])
       return `Noted: ${source} ${relation} ${target}.`
     },
   })
@@ -78,6 +78,6 @@ export function toView({ source, relation, target }: RelationMatch) {
     entity_type: type,
     properties: more,
   })
-  const { type, confidence } = relation
-  return { source: entity(source), relation: { type, confidence }, target: entity(target) }
+  const { type, confidence, properties: about } = relation
+  return { source: entity(source), relation: { type, confidence, properties: about }, target: entity(target) }
 }

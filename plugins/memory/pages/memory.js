@@ -1,4 +1,4 @@
-import { byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
+import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 10_000
 const LIMIT = 50
@@ -22,7 +22,13 @@ const refresh = livePage({
   },
   words: ['memory'],
   everyMs: POLL_MS,
+  onOpen: openLinked,
 })
+/** What the chat page links to. */
+function openLinked() {
+  const id = location.hash.slice(1)
+  if (/^[0-9a-f-]{36}$/.test(id)) void attempt(() => showHistory({ id }))
+}
 
 function render({ memories, total = memories.length, index }, text) {
   // What has not changed is not drawn again: a text that is being read or selected stays.
@@ -74,6 +80,7 @@ function card(memory) {
     element(
       'div',
       { className: 'buttons' },
+      button('Edit', () => edit(memory)),
       button('History', () => showHistory(memory)),
       button('Forget', () => askToForget(memory)),
     ),
@@ -86,18 +93,59 @@ function sourceOf({ kind, person, tool, file, turnId, labels }) {
 }
 
 async function showHistory({ id }) {
-  const { versions } = await call('GET', `/api/memory/items/${id}/history`)
+  const { versions, deleted_at: deletedAt } = await call('GET', `/api/memory/items/${id}/history`)
   openDialog({
     title: 'History',
-    content: versions.map(({ content, written_at: at }) =>
-      element('p', { className: 'quote' }, `${new Date(at).toLocaleString()}: ${content}`),
-    ),
-    confirm: 'Close',
+    content: deletedAt
+      ? element('p', {}, `It was forgotten on ${new Date(deletedAt).toLocaleString()}.`)
+      : versions.flatMap(({ content, written_at: at, source }) => [
+          element('p', { className: 'quote' }, `${new Date(at).toLocaleString()}: ${content}`),
+          source && element('p', { className: 'hint' }, `known from ${sourceOf(source)}`),
+        ]),
+  })
+}
+function add() {
+  const text = element('textarea', { required: true })
+  const agent = element('select', {}, ...[...names].map(([id, name]) => element('option', { value: id }, name)))
+  const chosen = byId('agent').value
+  if (chosen !== '') agent.value = chosen
+  const user = element('input', { autocomplete: 'off' })
+  const tags = element('input', { autocomplete: 'off' })
+  openDialog({
+    title: 'New memory',
+    content: [
+      field('What is known', text, 'A sentence. It counts as your own word.'),
+      field('Agent', agent),
+      field('Person', user, 'Id of whom it is about and for; empty: you, and whoever talks to the agent.'),
+      field('Tags', tags, 'With commas between them.'),
+    ],
+    confirm: 'Add',
     async submit() {
-      /* There is nothing to send. */
+      const words = tags.value.split(',').map((tag) => tag.trim())
+      const body = { content: text.value, agent_id: agent.value, tags: words.filter((tag) => tag !== '') }
+      const person = user.value.trim()
+      await call('POST', '/api/memory', person === '' ? body : { ...body, user_id: person })
+      await refresh()
+      show('notice', 'It is remembered.')
     },
   })
 }
+function edit({ id, content }) {
+  const text = element('textarea', { required: true })
+  text.value = content
+  openDialog({
+    title: 'Edit memory',
+    content: field('What is known', text, 'What it said before stays in its history.'),
+    confirm: 'Save',
+    async submit() {
+      await call('PUT', `/api/memory/items/${id}`, { content: text.value })
+      await refresh()
+      show('notice', 'It is changed.')
+    },
+  })
+}
+const field = (label, control, hint) =>
+  element('label', { className: 'field' }, label, control, hint && element('span', { className: 'hint' }, hint))
 function askToForget({ id, content }) {
   openDialog({
     title: 'Forget this?',
@@ -121,5 +169,6 @@ byId('search').addEventListener('submit', (event) => {
   event.preventDefault()
   void refresh()
 })
+byId('add').addEventListener('click', add)
 byId('agent').addEventListener('change', () => void refresh())
 void refresh()

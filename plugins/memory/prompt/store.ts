@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { jsonColumn, RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
-const UseRow = v.object({ turn_id: v.string(), agent_id: v.string(), memory_ids: jsonColumn(v.array(v.string())) })
+const UseRow = v.object({ turn_id: v.string(), memory_ids: jsonColumn(v.array(v.string())) })
 /** Turns between their question and their end, in this process. */
 const MAX_OPEN = 10_000
 
@@ -36,17 +36,20 @@ export class MemoryUses {
     this.#open.delete(turnId)
   }
 
-  async find(turnId: string): Promise<{ readonly agentId: string; readonly ids: readonly string[] } | undefined> {
-    const row = this.#rows.one(
-      await this.#db.one`SELECT turn_id, agent_id, memory_ids FROM memory_use WHERE turn_id = ${turnId}`,
+  /** The memories of these turns, by turn; of one person, or without `userId` of everybody. */
+  async find(turnIds: readonly string[], userId?: string): Promise<ReadonlyMap<string, readonly string[]>> {
+    const set = JSON.stringify(Object.fromEntries(turnIds.map((id) => [id, 1])))
+    const rows = this.#rows.all(
+      await this.#db.all`SELECT turn_id, memory_ids FROM memory_use
+        WHERE turn_id IN (SELECT key FROM json_each(${set}))
+          AND (${Number(userId === undefined)} = 1 OR user_id = ${userId ?? ''})`,
     )
-    return row && { agentId: row.agent_id, ids: row.memory_ids }
+    return new Map(rows.map(({ turn_id: turnId, memory_ids: ids }) => [turnId, ids]))
+  }
+  ofUserForgotten(userId: string): Statement {
+    return this.#db.sql`DELETE FROM memory_use WHERE user_id = ${userId}`
   }
   ofAgentKilled(agentId: string): Statement {
     return this.#db.sql`DELETE FROM memory_use WHERE agent_id = ${agentId}`
-  }
-  /** Of turns that nobody looks at any more. */
-  dropBefore(at: string): Statement {
-    return this.#db.sql`DELETE FROM memory_use WHERE created_at < ${at}`
   }
 }

@@ -1,9 +1,13 @@
-import { stableId } from 'svc/internal'
+import { newId, stableId } from 'svc/internal'
 import { nameOf, omitUndefined, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
 import type * as v from 'valibot'
-import { isVisible, readerOf, scopeOf } from '../entries/access.ts'
+import { isVisible, scopeOf } from '../entries/access.ts'
+import { readerOf } from '../entries/reader.ts'
 import type { FoundMemory, Memory, MemoryFilter, MemoryLevel, MemorySource, NewMemory } from '../contract.ts'
+import type { Agent } from '../../agents/contract.ts'
+import type { Report } from '../composition.ts'
+import { CATEGORIES } from '../extraction/fact.ts'
 import { notFound } from '../entries/service.ts'
 import type { OpenMemories } from '../entries/open.ts'
 import type { EntryView, ImportedEntry, NewEntry } from '../schema.ts'
@@ -29,13 +33,57 @@ export class MemoryRequests {
   }
 
   async list(
-    filter: MemoryFilter,
-    { limit, offset }: { readonly limit?: string | undefined; readonly offset?: string | undefined },
+    {
+      level,
+      category,
+      ...query
+    }: Pick<MemoryFilter, 'level' | 'category'> & {
+      readonly limit?: string | undefined
+      readonly offset?: string | undefined
+    },
+    { agentId, user }: { readonly agentId?: string; readonly user?: string } = {},
   ) {
-    const page = { limit: clamp(limit), offset: Number(offset ?? 0) }
-    if (filter.agentId !== undefined) await this.#opened.agents.require(filter.agentId)
+    const page = pageOf(query)
+    if (agentId !== undefined) await this.#opened.agents.require(agentId)
+    const filter = { level, category, agentId, userId: user === undefined ? undefined : this.userId(user) }
     const { memories, total } = await this.#opened.memories.list({ ...filter, ...page, reader: this.#reader })
     return { memories: memories.map(toView), total, ...page }
+  }
+  /** Whom a path means: `me` is the caller, with the key or a paired device the owner of the daemon. */
+  userId(user: string): string {
+    if (user !== 'me') return user
+    const reader = this.#reader
+    return (reader.kind === 'person' && reader.userId) || ''
+  }
+  async users(query: { readonly limit?: string | undefined; readonly offset?: string | undefined }) {
+    const page = pageOf(query)
+    const { users, total } = await this.#opened.memories.users(this.#reader, page)
+    return { users: [...users], total, ...page, me: this.userId('me') || null }
+  }
+  async exportedOf(user: string) {
+    const userId = this.userId(user)
+    const memories = await this.#all({ userId })
+    return {
+      user_id: userId || null,
+      count: memories.length,
+      memories: memories.map((memory) => ({ ...toExported(memory), agent_id: memory.agentId })),
+    }
+  }
+  async forgetUser(user: string) {
+    const userId = this.userId(user)
+    if (userId === '')
+      throw new Refusal('invalid_request', 'user_id: what the owner of the daemon has is deleted by agent or by memory')
+    const [{ GraphStore }, { MemoryUses }] = await Promise.all([
+      import('../graph/store.ts'),
+      import('../prompt/store.ts'),
+    ])
+    const { db, log, upkeep } = this.#opened
+    const deleted = await upkeep.clearUser(userId, this.#by)
+    await db.batch([
+      ...new GraphStore(db, log).ofUserForgotten(userId),
+      new MemoryUses(db, log).ofUserForgotten(userId),
+    ])
+    return { status: 'deleted' as const, user_id: userId, deleted }
   }
   async search(
     query: {
@@ -59,10 +107,11 @@ export class MemoryRequests {
     const { without_vector: missing } = await this.stats(agentId)
     return { memories: found.map(toFound), index: missing === 0 ? ('complete' as const) : ('words_only' as const) }
   }
-  async add(body: v.InferOutput<typeof NewEntry>, id: string | undefined) {
+  async add(body: v.InferOutput<typeof NewEntry>, id: string | undefined, report: Report, signal: AbortSignal) {
     const { agents, memories } = this.#opened
     const agent = body.agent_id === undefined ? await agents.forCaller() : await agents.resolve(body.agent_id)
-    const { content, user_id: userId, session_id: sessionId, tags = [], category, confidence = 1 } = body
+    if (body.messages) return this.#reported(body.messages, { agent, userId: body.user_id, id }, report, signal)
+    const { content = '', user_id: userId, session_id: sessionId, tags = [], category, confidence = 1 } = body
     const added = await memories.add(
       [
         {
@@ -79,6 +128,22 @@ export class MemoryRequests {
     )
     return { added: added.length, memories: added.map(toView) }
   }
+  async #reported(
+    messages: readonly { readonly role: string; readonly content: string }[],
+    {
+      agent,
+      userId,
+      id = newId(),
+    }: { readonly agent: Agent; readonly userId: string | undefined; readonly id?: string | undefined },
+    report: Report,
+    signal: AbortSignal,
+  ) {
+    const added: Memory[] = []
+    for (const [place, { role, content: text }] of messages.entries())
+      if (role === 'user')
+        added.push(...(await report({ agent, userId, text, id: `${id}:${place}`, by: this.#by }, signal)))
+    return { added: added.length, memories: added.map(toView) }
+  }
   async update(id: string, content: string) {
     await this.#opened.memories.update(id, content, this.#by, ownWord(this.#by))
     return { updated: true as const, memory_id: id }
@@ -89,6 +154,8 @@ export class MemoryRequests {
     return toView(memory)
   }
   async forget(id: string) {
+    // Whoever signed in may forget what they see, which is kept for them alone.
+    if (this.#principal.kind === 'user') await this.find(id)
     const { deleted } = await this.#opened.memories.forget([id], this.#by)
     if (deleted === 0) throw notFound(id)
     return { status: 'deleted' as const, memory_id: id }
@@ -137,8 +204,29 @@ export class MemoryRequests {
       llm_extraction: settings['auto_memorize'] === true && settings['extraction_model'] !== '',
     }
   }
+  config() {
+    const { embedding, decay_rate: decayRate, ...settings } = this.#opened.settings
+    return {
+      embedding_provider: embedding.provider,
+      embedding_model: embedding.model,
+      embedding_api_key_env: null,
+      decay_rate: decayRate,
+      proactive_memory: {
+        enabled: true as const,
+        auto_memorize: settings.auto_memorize,
+        auto_retrieve: settings.auto_retrieve,
+        extraction_model: settings.extraction_model,
+        extraction_threshold: settings.extraction_threshold,
+        extract_categories: [...CATEGORIES],
+        max_retrieve: settings.max_retrieve,
+        duplicate_threshold: settings.duplicate_threshold,
+        session_ttl_hours: settings.session_ttl_hours,
+        max_memories_per_agent: settings.max_memories_per_agent,
+      },
+    }
+  }
   async count(agentId: string, level: MemoryLevel | undefined) {
-    const { total } = await this.list({ agentId, ...omitUndefined({ level }) }, { limit: '1' })
+    const { total } = await this.list({ level, limit: '1' }, { agentId })
     return { agent_id: agentId, count: total, level: level ?? null }
   }
   async duplicates(agentId: string) {
@@ -171,14 +259,18 @@ export class MemoryRequests {
 
   async exported(agentId: string) {
     await this.#opened.agents.require(agentId)
+    const memories = await this.#all({ agentId })
+    return { agent_id: agentId, count: memories.length, memories: memories.map(toExported) }
+  }
+  /** The oldest first. */
+  async #all(filter: MemoryFilter): Promise<readonly Memory[]> {
     const memories: Memory[] = []
     for (;;) {
-      const page = { limit: PAGE, offset: memories.length, reader: this.#reader, agentId }
-      const found = (await this.#opened.memories.list(page)).memories
+      const page = { limit: PAGE, offset: memories.length, reader: this.#reader }
+      const found = (await this.#opened.memories.list({ ...filter, ...page })).memories
       memories.push(...found)
-      if (found.length < PAGE) break
+      if (found.length < PAGE) return memories.toReversed()
     }
-    return { agent_id: agentId, count: memories.length, memories: memories.toReversed().map(toExported) }
   }
   async imported(agentId: string, body: readonly ImportedEntry[] | { readonly memories: readonly ImportedEntry[] }) {
     const { agents, memories, notes, settings } = this.#opened
@@ -198,11 +290,15 @@ export class MemoryRequests {
 }
 
 /** What a request has added that was made before. */
-export async function recall({ memories }: OpenMemories, id: string) {
+export async function recall({ memories, store }: OpenMemories, id: string) {
   const memory = await memories.find(id)
-  return memory && { added: 1, memories: [toView(memory)] }
+  const made = memory ? [memory] : await store.reported(id)
+  return made.length === 0 ? undefined : { added: made.length, memories: made.map(toView) }
 }
 
+function pageOf({ limit, offset }: { readonly limit?: string | undefined; readonly offset?: string | undefined }) {
+  return { limit: clamp(limit), offset: Number(offset ?? 0) }
+}
 function clamp(limit: string | undefined): number {
   return Math.min(Number(limit ?? DEFAULT_LIMIT), MAX_LIMIT)
 }
@@ -229,7 +325,13 @@ function toNew(entry: ImportedEntry, agentId: string, person: string): NewMemory
     confidence: entry.confidence ?? 1,
     tags: entry.tags ?? [],
     source: fromElsewhere(person),
-    ...omitUndefined({ userId, sessionId, category: entry.category ?? undefined, metadata: entry.metadata }),
+    ...omitUndefined({
+      userId,
+      sessionId,
+      category: entry.category ?? undefined,
+      metadata: entry.metadata,
+      createdAt: entry.created_at,
+    }),
   }
 }
 

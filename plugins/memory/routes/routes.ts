@@ -4,6 +4,7 @@ import type { AnyRoute, Principal } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import type { OpenMemories } from '../entries/open.ts'
 import * as schema from '../schema.ts'
+import type { Report } from '../composition.ts'
 import type { MemoryRequests } from './requests.ts'
 
 type Requests = (input: { readonly principal: Principal }) => Promise<MemoryRequests>
@@ -18,21 +19,22 @@ const sweeps = { auth, effect: 'lasting', cost: 50 } as const
 const Cleared = v.object({ status: v.literal('deleted'), agent_id: v.string(), deleted: v.number() })
 
 /** Interface 4.3 but the keys of agents and the relations. A signed-in user sees what is kept for them. */
-export function memoryRoutes(memories: () => Promise<OpenMemories>): readonly AnyRoute[] {
+export function memoryRoutes(memories: () => Promise<OpenMemories>, report: Report): readonly AnyRoute[] {
   const requests: Requests = async ({ principal }) => {
     const [{ MemoryRequests }, opened] = await Promise.all([import('./requests.ts'), memories()])
     return new MemoryRequests(opened, principal)
   }
   return [
-    ...sharedRoutes(requests, memories),
+    ...sharedRoutes(requests, memories, report),
     ...summaryRoutes(requests),
+    ...userRoutes(requests),
     ...upkeepRoutes(requests),
     ...itemRoutes(requests),
     ...agentRoutes(requests),
   ]
 }
 
-function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>): readonly AnyRoute[] {
+function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>, report: Report): readonly AnyRoute[] {
   return [
     defineRoute({
       ...reads,
@@ -41,17 +43,16 @@ function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>)
       summary: 'The memories of all agents, the newest first',
       query: schema.ListQuery,
       returns: v.object({ ...schema.Listed.entries, proactive_enabled: v.boolean() }),
-      async handle(input) {
-        const { level, category } = input.query
-        return { ...(await (await requests(input)).list({ level, category }, input.query)), proactive_enabled: true }
-      },
+      handle: async (input) => ({ ...(await (await requests(input)).list(input.query)), proactive_enabled: true }),
     }),
     defineRoute({
       ...writes,
       method: 'POST',
       path: '/api/memory',
       summary: 'Add a memory',
-      description: 'Known from whoever adds it, so it counts as their own word. Only `content` is required.',
+      description:
+        '`content` is known from whoever adds it and counts as their own word. `messages` instead are a conversation: ' +
+        'what their `user` states is found as after a turn, at the cost of the model that the agent has for it.',
       body: schema.NewEntry,
       returns: v.object({ added: v.number(), memories: v.array(schema.EntryView) }),
       status: 201,
@@ -59,7 +60,8 @@ function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>)
       example: { body: { content: 'Prefers trains to planes', tags: ['travel'] } },
       idempotent: true,
       keepsAnswer: false,
-      handle: async (input) => (await requests(input)).add(input.body, input.effectId),
+      costOf: ({ messages = [] }) => messages.length * 25,
+      handle: async (input) => (await requests(input)).add(input.body, input.effectId, report, input.signal),
       async recall(effectId) {
         const [{ recall }, opened] = await Promise.all([import('./requests.ts'), memories()])
         return recall(opened, effectId)
@@ -83,10 +85,41 @@ function summaryRoutes(requests: Requests): readonly AnyRoute[] {
     defineRoute({
       ...reads,
       method: 'GET',
+      path: '/api/memory/config',
+      summary: 'The settings of memory',
+      description:
+        'They are changed in `[plugins.memory]` of the configuration file, and for an agent in its manifest.',
+      returns: schema.ConfigView,
+      handle: async (input) => (await requests(input)).config(),
+    }),
+    defineRoute({
+      ...reads,
+      method: 'GET',
       path: '/api/memory/stats',
       summary: 'How many memories there are',
       returns: schema.Stats,
       handle: async (input) => (await requests(input)).stats(),
+    }),
+  ]
+}
+
+/** Whether somebody who signed in asks for what is kept for them. */
+const isOwn = ({ kind, subject }: { readonly kind: string; readonly subject?: string }, user: string): boolean =>
+  kind === 'user' && subject !== undefined && (user === 'me' || user === subject)
+
+function userRoutes(requests: Requests): readonly AnyRoute[] {
+  return [
+    defineRoute({
+      ...reads,
+      method: 'GET',
+      path: '/api/memory/users',
+      summary: 'For whom memories are kept',
+      description:
+        '`me` is the id under which memories are kept for the caller: null with the API key and for a paired device. ' +
+        'Somebody who signed in sees nobody else.',
+      query: schema.PageQuery,
+      returns: schema.Users,
+      handle: async (input) => (await requests(input)).users(input.query),
     }),
     defineRoute({
       ...reads,
@@ -96,10 +129,29 @@ function summaryRoutes(requests: Requests): readonly AnyRoute[] {
       params: schema.UserParams,
       query: schema.ListQuery,
       returns: schema.Listed,
-      async handle(input) {
-        const { level, category } = input.query
-        return (await requests(input)).list({ level, category, userId: input.params.user_id }, input.query)
-      },
+      handle: async (input) => (await requests(input)).list(input.query, { user: input.params.user_id }),
+    }),
+    defineRoute({
+      ...reads,
+      cost: 20,
+      method: 'GET',
+      path: '/api/memory/user/:user_id/export',
+      summary: 'Export what is kept for a user',
+      params: schema.UserParams,
+      returns: schema.UserExport,
+      handle: async (input) => (await requests(input)).exportedOf(input.params.user_id),
+    }),
+    defineRoute({
+      ...writes,
+      cost: 50,
+      method: 'DELETE',
+      path: '/api/memory/user/:user_id',
+      summary: 'Delete what is kept for a user, in all agents',
+      description: 'Somebody who signed in may delete what is kept for them: `me`.',
+      effectOf: ({ principal, params }) => (isOwn(principal, params.user_id) ? 'own' : 'lasting'),
+      params: schema.UserParams,
+      returns: v.object({ status: v.literal('deleted'), user_id: v.string(), deleted: v.number() }),
+      handle: async (input) => (await requests(input)).forgetUser(input.params.user_id),
     }),
   ]
 }
@@ -164,6 +216,8 @@ function itemRoutes(requests: Requests): readonly AnyRoute[] {
       method: 'DELETE',
       path: '/api/memory/items/:memory_id',
       summary: 'Delete a memory with its history',
+      description: 'Somebody who signed in may delete what is kept for them.',
+      effectOf: ({ principal }) => (principal.kind === 'user' ? 'own' : 'lasting'),
       params: schema.MemoryParams,
       returns: v.object({ status: v.literal('deleted'), memory_id: v.string() }),
       errors: unknownMemory,
@@ -196,10 +250,7 @@ function agentReads(requests: Requests): readonly AnyRoute[] {
       summary: 'The memories of an agent, the newest first',
       query: schema.ListQuery,
       returns: schema.Listed,
-      async handle(input) {
-        const { level, category } = input.query
-        return (await requests(input)).list({ level, category, agentId: input.params.id }, input.query)
-      },
+      handle: async (input) => (await requests(input)).list(input.query, { agentId: input.params.id }),
     }),
     defineRoute({
       ...of,
@@ -280,7 +331,9 @@ function agentWrites(requests: Requests): readonly AnyRoute[] {
       method: 'POST',
       path: '/api/memory/agents/:id/import',
       summary: 'Add memories to an agent',
-      description: 'Accepts an export. They count as known from elsewhere, and as nobody’s own word.',
+      description:
+        'Accepts an export. They count as known from elsewhere, and as nobody’s own word. Their times are kept; ids, ' +
+        'sources and former contents are not.',
       body: schema.Import,
       returns: v.object({ imported: v.number(), agent_id: v.string() }),
       errors: ['agent_not_found', 'payload_too_large'],

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as v from 'valibot'
 import {
@@ -5,6 +6,7 @@ import {
   clientArgs,
   commandLine,
   connect,
+  DaemonRefusal,
   defineCommand,
   exits,
   Failure,
@@ -31,6 +33,7 @@ const Answer = v.looseObject({
 })
 /** A move of much data takes long; the daemon reports a failure itself. */
 const NO_TIMEOUT = 0
+const SYSTEMS: ReadonlySet<string> = new Set(['openclaw', 'openfang', 'librefang'])
 
 export default defineCommand({
   description:
@@ -52,10 +55,16 @@ export default defineCommand({
     const source = args.path === undefined ? args.from : resolve(args.path)
     if (source === undefined) return await listSources(args)
     const answer = await callDaemon(await connect(args), (client) =>
-      client.call('POST', '/api/migrate', Answer, {
-        timeoutMs: NO_TIMEOUT,
-        body: omitUndefined({ source, dry_run: args['dry-run'] }),
-      }),
+      client
+        .call('POST', '/api/migrate', Answer, {
+          timeoutMs: NO_TIMEOUT,
+          body: omitUndefined({ source, dry_run: args['dry-run'] }),
+        })
+        .catch((error: unknown) => {
+          if (!(error instanceof DaemonRefusal) || error.status !== 400) throw error
+          const isMissing = args.path === undefined ? SYSTEMS.has(source.toLowerCase()) : !existsSync(source)
+          throw new Failure(isMissing ? exits.notFound : exits.usage, error.message, undefined, { cause: error })
+        }),
     )
     if (args.json) printJson(answer)
     else {

@@ -60,7 +60,8 @@ async function importAgent(run: Run, source: SourceAgent, deps: AgentImportDeps)
     return { id: '', name }
   }
   using _ = expect(name, (agentId) => run.row('agent', source.key, source.name, agentId))
-  const agent = await agents.spawn(toml)
+  // The other system may still wake it.
+  const agent = await agents.spawn(toml, { isResting: true })
   run.made('agent', source.name, `${name} (${agent.id})`)
   return agent
 }
@@ -117,11 +118,13 @@ async function copyWorkspace(
   const there = new Set((await workspaces.list(made.id, undefined, deps.maxFiles * 2)).map(({ name }) => name))
   let copied = 0
   for (const name of files) {
-    if (there.has(name)) {
-      run.leave('workspace', `${folder}/${name}`, 'there is a file of this name')
+    const bytes = await deps.folder.bytes(`${folder}/${name}`)
+    if (there.has(name) && bytes) {
+      const same = Buffer.from(await workspaces.read(made.id, name, { maxBytes: bytes.length + 1 })).equals(bytes)
+      if (same) copied++
+      else run.leave('workspace', `${folder}/${name}`, 'there is a file of this name')
       continue
     }
-    const bytes = await deps.folder.bytes(`${folder}/${name}`)
     if (!bytes) {
       const problem = deps.folder.problems.find((one) => one.name === `${folder}/${name}`)
       run.leave('workspace', `${folder}/${name}`, problem?.reason ?? 'it is not there any more')

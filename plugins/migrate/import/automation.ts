@@ -22,11 +22,15 @@ export async function importChannels(run: Run, { channels }: AutomationDeps): Pr
     await run.attempt('channel', key, async () => {
       if (!channels) return run.leave('channel', key, 'the plugin "channels" is not loaded')
       if ((await run.before('channel', key, key)) !== undefined) return
-      if (run.isDryRun) return run.made('channel', key, `${key}, disabled`)
       const answers = agent === undefined ? undefined : (run.agents.get(agent)?.name ?? agent)
       const all = { ...fields, ...(answers !== undefined && { agent_name: answers }) }
-      if (!(await channels.add({ channel, id: account, enabled: false, fields: all })))
+      const given = { channel, id: account, enabled: false, fields: all }
+      const isFree = await channels.add({ ...given, isCheck: true })
+      if (!isFree && !(await run.wasBegun('channel', key)))
         return run.leave('channel', key, 'there is an account of this name')
+      if (run.isDryRun) return run.made('channel', key, `${key}, disabled`)
+      await run.begin('channel', key, key)
+      await channels.add(given)
       await run.keep('channel', key, key, key)
       run.made(
         'channel',
@@ -56,7 +60,11 @@ export async function importAutomation(run: Run, { workflows, cronJobs, triggers
       if (!owner) return run.leave('cron', name, `its agent "${agent ?? ''}" is not here`)
       for (const text of warnings) run.warn(`schedule "${name}": ${text}`)
       const id = run.itemId('cron', key)
-      const made = run.isDryRun || (await cronJobs.add(id, { ...body, agent_id: owner.id, enabled: false }))
+      const made = await cronJobs.add(
+        id,
+        { ...body, agent_id: run.isDryRun ? owner.name : owner.id, enabled: false },
+        { isCheck: run.isDryRun },
+      )
       await done(run, 'cron', key, name, id, made)
     })
   for (const { key, agent, body } of run.home.triggers)
@@ -66,7 +74,11 @@ export async function importAutomation(run: Run, { workflows, cronJobs, triggers
       const owner = run.agents.get(agent)
       if (!owner) return run.leave('trigger', key, `its agent "${agent}" is not here`)
       const id = run.itemId('trigger', key)
-      const made = run.isDryRun || (await triggers.add(id, { ...body, agent_id: owner.id, enabled: false }))
+      const made = await triggers.add(
+        id,
+        { ...body, agent_id: run.isDryRun ? owner.name : owner.id, enabled: false },
+        { isCheck: run.isDryRun },
+      )
       await done(run, 'trigger', key, key, id, made)
     })
 }

@@ -12,6 +12,7 @@ const BATCH = 100
  */
 export async function importMemories(run: Run, memories: Memories | undefined): Promise<void> {
   const counts = new Map<string, number>()
+  const count = (agent: string, by: number): void => void counts.set(agent, (counts.get(agent) ?? 0) + by)
   let batch: SourceMemory[] = []
   const write = async (): Promise<void> => {
     const given = batch
@@ -19,20 +20,23 @@ export async function importMemories(run: Run, memories: Memories | undefined): 
     if (run.isDryRun || !memories) return
     // One that is refused leaves the others of its commit as they are: they are tried alone.
     const failed = await add(run, memories, given)
-    for (const one of failed.length > 1 ? failed : []) await add(run, memories, [one])
+    const failedAlone = failed.length > 1 ? [] : [...failed]
+    for (const one of failed.length > 1 ? failed : []) failedAlone.push(...(await add(run, memories, [one])))
+    for (const { agent } of failedAlone) count(agent, -1)
   }
   for (const memory of run.home.memories) {
     const agent = run.agents.get(memory.agent)
     if (!memories) run.leave('memory', memory.file, 'the plugin "memory" is not loaded')
     else if (!agent) run.leave('memory', memory.file, `its agent "${memory.agent}" is not here`)
     else if ((await run.before('memory', memory.key, memory.file)) === undefined) {
-      counts.set(agent.name, (counts.get(agent.name) ?? 0) + 1)
+      count(memory.agent, 1)
       batch.push(memory)
     }
     if (batch.length >= BATCH) await write()
   }
   await write()
-  for (const [name, count] of counts) run.made('memory', name, `${count} memories`)
+  for (const [agent, made] of counts)
+    if (made > 0) run.made('memory', run.agents.get(agent)?.name ?? agent, made === 1 ? '1 memory' : `${made} memories`)
 }
 
 /** Those that were not added; of one alone the reason is told. */

@@ -1,12 +1,14 @@
 import { messageOf, stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Kind, LeftBehind, SourceHome } from '../model.ts'
+import { shownReport } from '../report.ts'
 import type { ImportedThing, Report } from '../report.ts'
 import type { ItemStore } from '../store.ts'
 
 /** What a person wants to come over. */
 export interface Wanted {
   readonly agents: boolean
+  readonly keys: boolean
   readonly skills: boolean
   readonly sessions: boolean
   readonly channels: boolean
@@ -20,6 +22,7 @@ export class Run {
   readonly wanted: Wanted
   readonly isDryRun: boolean
   readonly startedAt: string
+  /** Of the things that are counted in `done`. */
   readonly total: number
   done = 0
   readonly imported: ImportedThing[] = []
@@ -48,7 +51,16 @@ export class Run {
     this.left = [...home.left]
     this.warnings = [...home.warnings]
     this.#store = store
-    const lists = [home.agents, home.skills, home.sessions, home.channels, home.workflows, home.jobs, home.triggers]
+    const { agents, keys, skills, sessions, channels, automation } = deps.wanted
+    const lists = [
+      home.agents,
+      ...(agents ? [home.settings, home.values] : []),
+      ...(keys ? [home.keys] : []),
+      ...(skills ? [home.skills] : []),
+      ...(sessions ? [home.sessions] : []),
+      ...(channels ? [home.channels] : []),
+      ...(automation ? [home.workflows, home.jobs, home.triggers] : []),
+    ]
     this.total = lists.reduce((sum, list) => sum + list.length, 0)
   }
 
@@ -59,8 +71,19 @@ export class Run {
   /** What was made of it before; then it is not made again, also when it was removed here since. */
   async before(kind: Kind, key: string, name: string): Promise<string | undefined> {
     const target = await this.#store.target(this.itemId(kind, key))
-    if (target !== undefined) this.unchanged.push({ kind, name, destination: target })
+    if (target === undefined || target === '') return undefined
+    this.unchanged.push({ kind, name, destination: target })
     return target
+  }
+  /**
+   * For what is not made in the batch that records it: writes down that it will be, once nothing of its name is here.
+   * `wasBegun`: what is here of its name is that of a run that was killed.
+   */
+  async wasBegun(kind: Kind, key: string): Promise<boolean> {
+    return (await this.#store.target(this.itemId(kind, key))) === ''
+  }
+  async begin(kind: Kind, key: string, name: string): Promise<void> {
+    await this.keep(kind, key, name, '')
   }
   /** For the batch that makes it. */
   row(kind: Kind, key: string, name: string, target: string) {
@@ -107,7 +130,8 @@ export class Run {
   report(endedAt: string, error: string | undefined): Report {
     const { id: runId, home, isDryRun, startedAt, imported, unchanged, left, warnings } = this
     const { type, path, version } = home
-    return { runId, type, path, version, isDryRun, startedAt, endedAt, error, imported, unchanged, left, warnings }
+    const things = { imported, unchanged, left, warnings }
+    return shownReport({ runId, type, path, version, isDryRun, startedAt, endedAt, error, ...things })
   }
 }
 

@@ -24,10 +24,15 @@ export async function importSessions(run: Run, deps: SessionImportDeps): Promise
       const agent = run.agents.get(session.agent)
       if (!agent) return run.leave('session', session.key, `its agent "${session.agent}" is not here`)
       if ((await run.before('session', session.key, session.label ?? session.key)) !== undefined) return
-      if (run.isDryRun) return run.made('session', session.label ?? session.key, agent.name)
       const transcript = await read(session)
       if (transcript.messages.length === 0) return run.leave('session', session.key, 'it has no messages of a person')
       for (const text of transcript.warnings) if (++told <= MAX_WARNINGS) run.warn(`session ${session.key}: ${text}`)
+      if (run.isDryRun)
+        return run.made(
+          'session',
+          session.label ?? session.key,
+          `${agent.name}: ${transcript.messages.length} messages`,
+        )
       const id = run.itemId('session', session.key)
       const label = await freeLabel(session, agent.id, labels, deps.sessions)
       await deps.db.batch([

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkFileName } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Skills } from '../../skills/contract.ts'
 import type { SourceFolder } from '../source/source-folder.ts'
 import type { Run } from './run.ts'
@@ -21,19 +22,40 @@ export async function importSkills(run: Run, deps: SkillImportDeps): Promise<voi
     await run.attempt('skill', key, async () => {
       if (!skills) return run.leave('skill', key, 'the plugin "skills" is not loaded')
       if ((await run.before('skill', key, key)) !== undefined) return
-      if ((await skills.list()).some(({ name }) => name === key))
+      const wasBegun = await run.wasBegun('skill', key)
+      if (!wasBegun && (await skills.list()).some(({ name }) => name === key))
         return run.leave('skill', key, 'there is a skill of this name')
       // What is installed is what was read here, whatever the folder holds by then.
       const copy = join(deps.scratchDir, `migrate-skill-${run.itemId('skill', key)}`)
       try {
         await copySkill(deps.folder, folder, copy)
-        const { name } = await skills.install(copy, { isCheck: run.isDryRun })
-        if (!run.isDryRun) await run.keep('skill', key, key, name)
+        const { name } = await install(skills, copy, { name: key, isCheck: true, wasBegun })
+        if (!run.isDryRun) {
+          await run.begin('skill', key, key)
+          await install(skills, copy, { name, isCheck: false, wasBegun })
+          await run.keep('skill', key, key, name)
+        }
         run.made('skill', key, name)
       } finally {
         await rm(copy, { recursive: true, force: true })
       }
     })
+}
+
+/** One that is there already was installed by the run that began it. */
+async function install(
+  skills: Skills,
+  folder: string,
+  { name, isCheck, wasBegun }: { readonly name: string; readonly isCheck: boolean; readonly wasBegun: boolean },
+): Promise<{ readonly name: string }> {
+  try {
+    return await skills.install(folder, { isCheck })
+  } catch (error) {
+    const isThere =
+      error instanceof Refusal && error.code === 'conflict' && error.details?.['permissions'] === undefined
+    if (wasBegun && isThere) return { name }
+    throw error
+  }
 }
 
 async function copySkill(source: SourceFolder, folder: string, to: string): Promise<void> {

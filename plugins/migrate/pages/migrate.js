@@ -3,7 +3,8 @@ import { byId, call, element, facts, livePage, openDialog, replace, show } from 
 const POLL_MS = 10_000
 const TITLES = { openclaw: 'OpenClaw', openfang: 'OpenFang', librefang: 'LibreFang' }
 const PARTS = [
-  ['import_agents', 'Agents, with their files and memories'],
+  ['import_agents', 'Agents, with their files, values and memories'],
+  ['import_keys', 'Keys of providers, into the vault'],
   ['import_skills', 'Skills'],
   ['import_sessions', 'Conversations'],
   ['import_channels', 'Channels, disabled'],
@@ -12,6 +13,7 @@ const PARTS = [
 
 let drawn = ''
 let others = []
+let detected
 const refresh = livePage({
   content: [byId('bar'), byId('sources')],
   submit: 'Look for other systems',
@@ -22,10 +24,7 @@ const refresh = livePage({
 byId('other').addEventListener('click', askForFolder)
 
 async function load() {
-  const [{ sources }, status] = await Promise.all([
-    call('GET', '/api/migrate/detect'),
-    call('GET', '/api/migrate/status'),
-  ])
+  const [sources, status] = await Promise.all([detect(), call('GET', '/api/migrate/status')])
   const found = [...sources, ...others.filter(({ path }) => !sources.some((source) => source.path === path))]
   // What has not changed is not drawn again: a text that is being read or selected stays.
   const now = JSON.stringify([found, status])
@@ -33,6 +32,15 @@ async function load() {
   drawn = now
   byId('count').textContent = `${countOf(found)}${wordsOf(status)}`
   replace(byId('sources'), found.map(sourceCard))
+}
+/** Once: it reads all that the homes hold, and they do not change. */
+async function detect() {
+  try {
+    detected ??= (await call('GET', '/api/migrate/detect')).sources
+    return detected
+  } finally {
+    show('waiting')
+  }
 }
 function countOf(found) {
   if (found.length === 0) return 'No home of OpenClaw, OpenFang or LibreFang is found for the user of the daemon.'
@@ -117,3 +125,5 @@ function askForFolder() {
     },
   })
 }
+
+void refresh()

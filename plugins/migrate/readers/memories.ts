@@ -14,7 +14,7 @@ export async function readMemoryFile(
 ): Promise<void> {
   const text = await folder.text(file)
   for (const { content, category } of splitMemories(text ?? ''))
-    draft.memories.push({ key: stableId(agent, content), agent, content, confidence: 1, category, file })
+    draft.remember({ key: stableId(agent, content), agent, content, confidence: 1, category, file })
 }
 
 export function splitMemories(

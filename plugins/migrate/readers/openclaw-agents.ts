@@ -55,9 +55,17 @@ async function readListed(draft: HomeDraft, folder: SourceFolder, config: Fields
       workspace,
       warnings: [NO_RIGHTS],
     })
-    if (workspace !== undefined) await readWorkspaceMemories(draft, folder, workspace, key)
+    if (workspace === undefined) continue
+    const other = draft.agents.find((agent) => agent.workspace === workspace && agent.key !== key)
+    if (other) draft.warnings.push(sharedMemories(other.name, textOf(entry['name']) ?? key, workspace))
+    else await readWorkspaceMemories(draft, folder, workspace, key)
   }
 }
+
+const sharedMemories = (first: string, second: string, workspace: string): string =>
+  `agents "${first}" and "${second}" share ${workspace}: what it remembers comes over for "${first}". To share it, put ` +
+  `memory_write = ["shared.user"] into the capabilities of "${first}", and memory_read = ["${first}.user"] into those ` +
+  `of "${second}"`
 
 function manifestOf(entry: Fields, defaults: Fields): Fields {
   const models = [entry['model'], defaults['model']]

@@ -1,5 +1,4 @@
 import { messageOf } from 'svc/internal'
-import { commandLine } from 'svc/sdk'
 import type { HomeDraft, SourceHome } from '../model.ts'
 import type { Scratch } from '../source/database.ts'
 import { readFields } from '../source/parse.ts'
@@ -10,6 +9,7 @@ import type { Fields } from '../source/values.ts'
 import { HomeDraft as Draft } from '../model.ts'
 import { readChannels } from './channels.ts'
 import { readAgents } from './openclaw-agents.ts'
+import { readKeys } from './openclaw-keys.ts'
 import { readJobs } from './openclaw-jobs.ts'
 import { readSessions } from './openclaw-sessions.ts'
 import { splitModel } from './names.ts'
@@ -40,9 +40,13 @@ export async function readOpenClaw(deps: ReaderDeps): Promise<SourceHome> {
   const draft = new Draft()
   const { name: version, config } = await readConfig(folder)
   const isOld = version === 'config.yaml'
-  const variables = await readEnvironment(folder)
+  const variables = await readEnvironment(folder, config)
   await readAgents(draft, folder, config, isOld)
-  readChannels(draft, { section: isOld ? await oldChannels(folder) : channelsOf(config), variables })
+  await readKeys(draft, folder, config, variables)
+  readChannels(draft, {
+    section: isOld ? await oldChannels(folder) : channelsOf(config),
+    variables: (name) => variables.get(name),
+  })
   readSettings(draft, config, isOld)
   await readSkills(draft, folder, 'skills')
   await readJobs(draft, deps)
@@ -63,9 +67,12 @@ async function readConfig(folder: SourceFolder): Promise<{ readonly name: string
 }
 
 /** Variables of the file `.env` of the home, and of `env` in the configuration. */
-async function readEnvironment(folder: SourceFolder): Promise<(name: string) => string | undefined> {
-  const found = readVariables((await folder.text('.env')) ?? '')
-  return (name) => found.get(name)
+async function readEnvironment(folder: SourceFolder, config: Fields): Promise<ReadonlyMap<string, string>> {
+  const { vars, ...env } = fieldsOf(config['env'])
+  const set = Object.entries({ ...env, ...fieldsOf(vars) }).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  )
+  return new Map([...set, ...readVariables((await folder.text('.env')) ?? '')])
 }
 
 /** Of the newer kind under `channels`; the first ones stood at the top. */
@@ -106,11 +113,20 @@ const rest: readonly (readonly [name: string, reason: string])[] = [
   ['extensions', 'plugins of the other system are programs, and are not run here'],
   ['memory-search', 'the index of the memories is made anew'],
   ['credentials', 'sign-ins are bound to the other system: sign in anew'],
-  ['auth-profiles.json', `keys of providers are entered here with \`${commandLine('providers set-key')}\``],
   ['devices', 'devices are paired anew'],
   ['identity', 'devices are paired anew'],
 ]
-const knownKeys = new Set(['agents', 'agent', 'channels', 'version', 'schemaVersion', 'meta', 'wizard', '$schema'])
+const knownKeys = new Set([
+  'agents',
+  'agent',
+  'channels',
+  'env',
+  'version',
+  'schemaVersion',
+  'meta',
+  'wizard',
+  '$schema',
+])
 
 async function leaveRest(draft: HomeDraft, folder: SourceFolder, config: Fields): Promise<void> {
   try {

@@ -1,5 +1,6 @@
 import type { ForeignDatabase } from 'svc/internal'
 import type { HomeDraft } from '../model.ts'
+import { readJson } from 'svc/sdk'
 import { toTranscript } from '../source/messages.ts'
 import type { RawMessage } from '../source/messages.ts'
 import { fieldsOf, listOf, textOf, timeOf } from '../source/values.ts'
@@ -49,6 +50,29 @@ function toRaw(value: unknown): RawMessage {
   return { role: textOf(role) ?? '', content, at: timeOf(timestamp) }
 }
 
+/** Of the system itself, such as schedules that are read from a file. */
+const OWN_KEY = /^__|^(openfang|librefang)[._:]/
+/** Table `kv_store`: JSON under a key of an agent. */
+export function readValues(draft: HomeDraft, database: ForeignDatabase, ids: ReadonlyMap<string, string>): void {
+  for (const row of database.rows('kv_store', ['agent_id', 'key', 'value'])) {
+    const [agent, key] = [ids.get(String(row['agent_id'])), String(row['key'])]
+    const value = valueOf(row['value'])
+    if (OWN_KEY.test(key)) draft.leave('value', key, 'it is a value of the other system itself')
+    else if (agent === undefined) draft.leave('value', key, 'its agent is not there')
+    else if (value === undefined) draft.leave('value', `${agent}: ${key}`, 'it is no JSON')
+    else draft.values.push({ agent, key, value: value.json })
+  }
+}
+function valueOf(stored: unknown): { readonly json: unknown } | undefined {
+  const text = stored instanceof Uint8Array ? new TextDecoder().decode(stored) : String(stored)
+  try {
+    return { json: readJson(text) }
+  } catch {
+    // A text that nobody put quotes around, as older versions wrote it.
+    return typeof stored === 'string' ? { json: stored } : undefined
+  }
+}
+
 /** Table `memories`; those that were deleted there stay deleted. */
 export function readMemories(draft: HomeDraft, database: ForeignDatabase, ids: ReadonlyMap<string, string>): void {
   const columns = ['id', 'agent_id', 'content', 'scope', 'confidence', 'deleted']
@@ -59,7 +83,7 @@ export function readMemories(draft: HomeDraft, database: ForeignDatabase, ids: R
     if (Number(row['deleted']) !== 0 || content === undefined) continue
     if (agent === undefined) draft.leave('memory', key, 'its agent is not there')
     else
-      draft.memories.push({
+      draft.remember({
         key,
         agent,
         content,

@@ -13,7 +13,7 @@ import { decodePacked } from './message-pack.ts'
 import { providerName } from './names.ts'
 import type { ReaderDeps } from './openclaw.ts'
 import { nameOf } from './openclaw-jobs.ts'
-import { readMemories, readSessions } from './openfang-database.ts'
+import { readMemories, readSessions, readValues } from './openfang-database.ts'
 import { readSkills } from './skills.ts'
 
 type Product = Exclude<SourceType, 'openclaw'>
@@ -39,19 +39,21 @@ export async function readOpenFang(deps: ReaderDeps, type: Product): Promise<Sou
   const database = await scratch.open(folder, `data/${type}.db`)
   const ids = await readAgents(draft, folder, database)
   const variables = await readSecrets(folder)
+  readKeys(draft, config, variables)
   readChannels(draft, { section: fieldsOf(config['channels']), variables: (name) => variables.get(name) })
   readSettings(draft, config)
   await readSkills(draft, folder, 'skills')
   if (database) {
     await readSessions(draft, deps, database, ids)
     readMemories(draft, database, ids)
+    readValues(draft, database, ids)
     leaveTables(draft, database, type)
   }
   await readAutomation(draft, folder, ids)
   for (const name of ['hands', 'vault.enc', 'integrations.toml', 'extensions'])
     if ((await folder.has(name)) || (await folder.hasFolder(name))) draft.leave('config', name, reasons[name] ?? '')
   for (const key of Object.keys(config))
-    if (key !== 'channels' && key !== 'default_model' && key !== 'config_version')
+    if (!['channels', 'default_model', 'config_version', 'provider_api_keys'].includes(key))
       draft.leave('config', key, 'this section is not taken over by itself: config.toml here has most of its keys')
   return { ...draft, type, path: folder.path, version: await versionOf(folder, database, type) }
 }
@@ -70,6 +72,17 @@ async function versionOf(folder: SourceFolder, database: ForeignDatabase | undef
 async function readSecrets(folder: SourceFolder): Promise<ReadonlyMap<string, string>> {
   const texts = await Promise.all(['.env', 'secrets.env'].map((name) => folder.text(name)))
   return new Map(texts.flatMap((text) => [...readVariables(text ?? '')]))
+}
+
+/** Variables of the files, of which `provider_api_keys` and `default_model` say whose key is in one. */
+function readKeys(draft: HomeDraft, config: Fields, variables: ReadonlyMap<string, string>): void {
+  const { provider: vendor, api_key_env: own } = fieldsOf(config['default_model'])
+  const named = [...Object.entries(fieldsOf(config['provider_api_keys'])), [textOf(vendor) ?? '', own] as const]
+  for (const [provider, variable] of named) {
+    const value = variables.get(textOf(variable) ?? '')
+    if (value && provider !== '') draft.keys.push({ provider: providerName(provider), variable: undefined, value })
+  }
+  for (const [variable, value] of variables) if (value !== '') draft.keys.push({ provider: undefined, variable, value })
 }
 
 function readSettings(draft: HomeDraft, config: Fields): void {
@@ -211,7 +224,6 @@ function readTrigger(draft: HomeDraft, entry: Fields, ids: ReadonlyMap<string, s
 /** Tables with rows that do not come over. */
 function leaveTables(draft: HomeDraft, database: ForeignDatabase, type: string): void {
   const tables: readonly (readonly [table: string, column: string, reason: string])[] = [
-    ['kv_store', 'key', 'values of agents are set here with `PUT /api/memory/agents/{id}/kv/{key}`'],
     ['entities', 'id', 'the graph of knowledge is made anew from conversations'],
     ['task_queue', 'id', 'tasks are made anew'],
     ['paired_devices', 'device_id', 'devices are paired anew'],

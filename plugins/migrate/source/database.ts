@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf, openForeignDatabase } from 'svc/internal'
 import type { ForeignDatabase } from 'svc/internal'
 import type { SourceFolder } from './source-folder.ts'
+
+/** Removes what a run that was killed left in the folder of the daemon's data. */
+export async function removeLeftovers(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => []))
+    if (/^migrate-(skill-)?[\da-f-]{36}$/.test(name)) await rm(join(folder, name), { recursive: true, force: true })
+}
 
 /** Copies of databases of a source, removed with it: SQLite writes beside a database, also when it only reads. */
 export class Scratch implements AsyncDisposable {

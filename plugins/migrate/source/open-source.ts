@@ -65,7 +65,7 @@ export const isDamage = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('SQLITE_')
 
 /** What a file is about, by its name. */
-function kindOf(name: string): SourceHome['left'][number]['kind'] {
+export function kindOf(name: string): SourceHome['left'][number]['kind'] {
   if (/(^|\/)sessions(\/|$)|\.jsonl$/.test(name)) return 'session'
   if (/(^|\/)memory(\/|$)|MEMORY\.md$/.test(name)) return 'memory'
   if (name.startsWith('skills/')) return 'skill'

@@ -36,6 +36,7 @@ export class SourceFolder implements AsyncDisposable {
   readonly #owner: number
   readonly #limits: ReadLimits
   readonly #problems: ReadProblem[] = []
+  readonly #problemKeys = new Set<string>()
   #entries = 0
   private constructor(path: string, root: FileHandle, owner: number, limits: ReadLimits) {
     this.path = path
@@ -84,8 +85,13 @@ export class SourceFolder implements AsyncDisposable {
     return this.#problems
   }
   skip(name: string, reason: string): void {
-    const isKnown = this.#problems.some((problem) => problem.name === name && problem.reason === reason)
-    if (!isKnown && this.#problems.length < MAX_PROBLEMS) this.#problems.push({ name, reason })
+    const known = this.#problemKeys
+    if (known.size > MAX_PROBLEMS || known.has(`${name}\0${reason}`)) return
+    known.add(`${name}\0${reason}`)
+    const isLast = known.size > MAX_PROBLEMS
+    this.#problems.push(
+      isLast ? { name: this.path, reason: 'more than these stay behind, and are not named' } : { name, reason },
+    )
   }
 
   /** Entries by name; empty when there is no such folder. `folder` has `/` between its parts, empty is the root. */

@@ -64,7 +64,15 @@ export class JobStore {
         reason = ${job.reason ?? null}, ended_at = ${job.endedAt ?? null}, updated_at = ${job.updatedAt}
       WHERE id = ${job.id}`
   }
-  /** The same for the next slot alone, which is no change that somebody made. */
+  /** What it does and when, whatever a run that ends at the same moment writes. */
+  rewrite(job: Job): Statement {
+    return this.#db.sql`UPDATE schedules_job SET
+        version = version + 1, timing = ${JSON.stringify(job.timing)}, action = ${JSON.stringify(job.action)},
+        next_run = CASE WHEN enabled = 1 THEN CAST(${job.nextRun ?? null} AS BIGINT) END,
+        planned_at = ${job.updatedAt}, updated_at = ${job.updatedAt}
+      WHERE id = ${job.id} AND ended_at IS NULL`
+  }
+  /** As `update`, for the next slot alone, which is no change that somebody made. */
   advance({ id, version }: Job, nextRun: number | undefined, now: number): Statement {
     return this.#db.sql`UPDATE schedules_job SET
         version = CASE WHEN version = ${version} THEN version + 1 END,

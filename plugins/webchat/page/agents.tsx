@@ -1,3 +1,4 @@
+import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { CloseIcon, Mark, PlusIcon } from './icons.tsx'
@@ -67,13 +68,15 @@ function AgentList({
   onSelect,
 }: Pick<AgentsProps, 'client' | 'agents' | 'selectedId' | 'onSelect'>) {
   const answering = useValue(client.answering)
+  const list = useRef<HTMLUListElement>(null)
+  useNewInView(list, agents)
   const waitingForApproval = new Set(useValue(client.approvals.pending).map(({ agent_id: id }) => id))
   const activityOf = (id: string): string | undefined => {
     if (waitingForApproval.has(id)) return 'asks you'
     return id !== selectedId && answering.has(id) ? 'answering' : undefined
   }
   return (
-    <ul>
+    <ul ref={list}>
       {agents.map((agent) => (
         <li key={agent.id}>
           <button
@@ -94,6 +97,17 @@ function AgentList({
       ))}
     </ul>
   )
+}
+
+/** A new agent is the last of a list that may be longer than what is seen of it. */
+function useNewInView(list: RefObject<HTMLUListElement | null>, agents: readonly AgentSummary[]): void {
+  const known = useRef<ReadonlySet<string>>(new Set())
+  useEffect(() => {
+    const isFirst = known.current.size === 0
+    const added = agents.findLastIndex(({ id }) => !known.current.has(id))
+    known.current = new Set(agents.map(({ id }) => id))
+    if (!isFirst && added >= 0) list.current?.children[added]?.scrollIntoView({ block: 'nearest' })
+  }, [agents])
 }
 
 function PluginPages({ client }: { readonly client: Client }) {

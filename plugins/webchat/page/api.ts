@@ -7,18 +7,21 @@ import {
   CommandAnswer,
   CommandPage,
   GrantPage,
+  MemoryCounts,
   Status,
   PluginPageList,
   Problem,
   EndedTurn,
   SessionPage,
   SessionView,
+  SkillList,
   Spawned,
   AgentGuide,
   TemplateDetail,
   TemplateList,
   Ticket,
   TurnPage,
+  UsedMemoryList,
 } from './wire.ts'
 import type { FormAnswers } from './approval-form.tsx'
 import type {
@@ -29,10 +32,12 @@ import type {
   PluginPage,
   ServerFrame,
   SessionItem,
+  Skill,
   SlashCommand,
   Template,
   TemplateNeeds,
   Turn,
+  UsedMemory,
 } from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
@@ -114,6 +119,14 @@ export class Api {
   canvas(id: string): Promise<Canvas> {
     return this.#json('GET', `/api/canvas/${encodeURIComponent(id)}`, CanvasView)
   }
+  /** How many memories the turns were told of; those with none are missing. */
+  async memoryCounts(turnIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { turns } = await this.#json('GET', `/api/memory/turns?turn_ids=${turnIds.join(',')}`, MemoryCounts)
+    return new Map(turns.map(({ turn_id: turnId, memories }) => [turnId, memories]))
+  }
+  usedMemories(turnId: string): Promise<{ memories: readonly UsedMemory[]; forgotten: number }> {
+    return this.#json('GET', `/api/memory/turns/${encodeURIComponent(turnId)}`, UsedMemoryList)
+  }
   /** The pages that plugins bring. */
   async pages(): Promise<readonly PluginPage[]> {
     return (await this.#json('GET', '/api/pages', PluginPageList)).pages
@@ -135,11 +148,17 @@ export class Api {
       EndedTurn,
     )
   }
-  spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> {
-    return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml })
+  /** By a manifest, or by a template and a name. `skills`: these and no other. */
+  spawn(
+    agent: { readonly manifest_toml: string } | { readonly template: string; readonly name: string },
+    skills: readonly string[] | undefined,
+  ): Promise<{ agent_id: string; name: string }> {
+    return this.#json('POST', '/api/agents', Spawned, { ...agent, skills })
   }
-  spawnFrom(template: string, name: string): Promise<{ agent_id: string; name: string }> {
-    return this.#json('POST', '/api/agents', Spawned, { template, name })
+  /** Those that can be used, by name. */
+  async skills(): Promise<readonly Skill[]> {
+    const { skills } = await this.#json('GET', '/api/skills', SkillList)
+    return skills.filter(({ enabled }) => enabled)
   }
   async templates(): Promise<readonly Template[]> {
     return (await this.#json('GET', '/api/templates', TemplateList)).templates

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Agents } from './agents.tsx'
 import { CanvasReader } from './canvas.tsx'
+import { MemoryReader } from './memories.tsx'
 import type { Client } from './client.ts'
 import { Conversation } from './conversation.tsx'
 import { Mark } from './icons.tsx'
@@ -76,6 +77,7 @@ function Workspace({ client }: { readonly client: Client }) {
   const menu = useMenu(adding)
   const agent = agents.find(({ id }) => id === chat?.agentId)
   useTitle(agent?.name, useValue(client.approvals.pending).length)
+  const memoryUses = useValue(client.memoryUses)
   const add = (): void => {
     menu.close()
     setAdding(true)
@@ -99,15 +101,17 @@ function Workspace({ client }: { readonly client: Client }) {
       {chat && agent ? (
         <CanvasReader.Provider value={client.readCanvas}>
           <GuideReader.Provider value={client.readGuide}>
-            <Conversation
-              key={agent.id}
-              client={client}
-              chat={chat}
-              agent={agent}
-              menuOpen={menu.open}
-              menuButton={menu.button}
-              onMenu={menu.toggle}
-            />
+            <MemoryReader.Provider value={memoryUses}>
+              <Conversation
+                key={agent.id}
+                client={client}
+                chat={chat}
+                agent={agent}
+                menuOpen={menu.open}
+                menuButton={menu.button}
+                onMenu={menu.toggle}
+              />
+            </MemoryReader.Provider>
           </GuideReader.Provider>
         </CanvasReader.Provider>
       ) : (

@@ -228,15 +228,19 @@ function Actions({ approval, now, payloadId, isLoaded, onAnswer }: ActionsProps)
           For this conversation
         </button>
       )}
-      <button
-        type="button"
-        class="primary"
-        disabled={!canApprove}
-        aria-describedby={payloadId}
-        onClick={() => void answer('once')}
-      >
-        {approval.form ? 'Send' : 'Approve once'}
-      </button>
+      {approval.scopes.includes('once') ? (
+        <button
+          type="button"
+          class="primary"
+          disabled={!canApprove}
+          aria-describedby={payloadId}
+          onClick={() => void answer('once')}
+        >
+          {approval.form ? 'Send' : 'Approve once'}
+        </button>
+      ) : (
+        <p class="hint">It holds from then on: whoever has the API key can approve it.</p>
+      )}
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
+import { MemoryUses } from './memories.tsx'
 import { Observable } from './observable.ts'
 import { forgetQueues } from './queue.ts'
 import { forget, recall, remember } from './remembered.ts'
@@ -31,6 +32,8 @@ export class Client {
   readonly commands = new Observable<readonly SlashCommand[]>([])
   /** The pages that plugins bring. */
   readonly pages = new Observable<readonly PluginPage[]>([])
+  /** `undefined` while no plugin remembers. */
+  readonly memoryUses = new Observable<MemoryUses | undefined>(undefined)
   readonly approvals: PendingApprovals
   readonly api: Api
   /** The same function for every drawing of the page. */
@@ -86,7 +89,10 @@ export class Client {
   }
   async readPages(): Promise<void> {
     try {
-      this.pages.set(await this.api.pages())
+      const pages = await this.api.pages()
+      this.pages.set(pages)
+      const page = pages.find(({ plugin }) => plugin === 'memory')
+      this.memoryUses.set(page && new MemoryUses(this.api, page.url))
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
     }
@@ -147,13 +153,8 @@ export class Client {
     }
   }
 
-  async spawn(manifestToml: string): Promise<void> {
-    await this.#open(await this.api.spawn(manifestToml))
-  }
-  async spawnFrom(template: string, name: string): Promise<void> {
-    await this.#open(await this.api.spawnFrom(template, name))
-  }
-  async #open({ agent_id: agentId }: { readonly agent_id: string }): Promise<void> {
+  async spawn(...agent: Parameters<Api['spawn']>): Promise<void> {
+    const { agent_id: agentId } = await this.api.spawn(...agent)
     await this.refresh()
     this.select(agentId)
   }

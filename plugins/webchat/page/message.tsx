@@ -3,6 +3,7 @@ import { Avatar } from './agents.tsx'
 import { explain } from './api.ts'
 import { copyText } from './clipboard.ts'
 import { WarningIcon } from './icons.tsx'
+import { UsedMemories } from './memories.tsx'
 import { Markdown } from './markdown.tsx'
 import { CanvasFrame, canvasIdOf } from './canvas.tsx'
 import { ToolCall } from './tool-call.tsx'
@@ -265,6 +266,7 @@ function Footer({ answer }: { readonly answer: Answer }) {
           {copied ? 'Copied' : 'Copy'}
         </button>
       )}
+      {answer.turnId !== undefined && <UsedMemories turnId={answer.turnId} />}
     </footer>
   )
 }

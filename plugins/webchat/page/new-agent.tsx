@@ -4,7 +4,8 @@ import type { Client } from './client.ts'
 import { Dialog } from './dialog.tsx'
 import { manifestToml } from './manifest.ts'
 import { FieldProblem } from './problem.tsx'
-import type { Template, TemplateNeeds } from './wire.ts'
+import { SkillChoice } from './skill-choice.tsx'
+import type { Skill, Template, TemplateNeeds } from './wire.ts'
 
 interface NewAgentProps {
   readonly client: Client
@@ -14,24 +15,22 @@ interface NewAgentProps {
 
 export function NewAgent({ client, taken, onClose }: NewAgentProps) {
   const [name, setName] = useState('')
-  const [templates, setTemplates] = useState<readonly Template[]>([])
   const [template, setTemplate] = useState<Template>()
   const [systemPrompt, setSystemPrompt] = useState('')
   const [tools, setTools] = useState(true)
+  const [needs, setNeeds] = useState<TemplateNeeds | string>()
+  const [chosen, setChosen] = useState<readonly string[]>()
   const [problem, setProblem] = useState<string>()
   const [working, setWorking] = useState(false)
 
-  useEffect(() => {
-    client.api.templates().then(setTemplates, (error: unknown) => {
-      // The daemon may run without the plugin: an agent is described here then.
-      if (!(error instanceof ApiError && error.status === 404)) setProblem(explain(error))
-    })
-  }, [client])
+  const { templates, skills } = useOffered(client, setProblem)
+  useNeeds(client, template?.name, setNeeds)
 
-  const choose = (chosen: Template | undefined): void => {
+  const choose = (next: Template | undefined): void => {
     // A name that somebody typed stays.
-    if (name === '' || name === template?.name) setName(chosen?.name ?? '')
-    setTemplate(chosen)
+    if (name === '' || name === template?.name) setName(next?.name ?? '')
+    setTemplate(next)
+    setChosen(undefined)
   }
 
   const submit = async (): Promise<void> => {
@@ -41,8 +40,10 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
     if (invalid !== undefined) return
     setWorking(true)
     try {
-      if (template) await client.spawnFrom(template.name, name.trim())
-      else await client.spawn(manifestToml({ name: name.trim(), systemPrompt, tools }))
+      const described = template
+        ? { template: template.name, name: name.trim() }
+        : { manifest_toml: manifestToml({ name: name.trim(), systemPrompt, tools }) }
+      await client.spawn(described, chosen)
       onClose()
     } catch (error) {
       setProblem(explain(error))
@@ -53,7 +54,7 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
   return (
     <Dialog title="New agent" onClose={onClose} onSubmit={() => void submit()}>
       {templates.length > 0 && <TemplateField templates={templates} value={template} onChoose={choose} />}
-      {template !== undefined && <Needs client={client} name={template.name} />}
+      {template !== undefined && <Needs needs={needs} />}
       <NameField value={name} isInvalid={problem !== undefined} onInput={setName} />
       {template === undefined && (
         <>
@@ -64,17 +65,41 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
           </label>
         </>
       )}
+      {skills.length > 0 && (
+        <SkillChoice skills={skills} chosen={chosen} usual={skillsOf(needs)} onChoose={setChosen} />
+      )}
       <FieldProblem id="agent-problem" problem={problem} />
-      <div class="dialog-actions">
-        <button type="button" class="quiet" onClick={onClose}>
-          Cancel
-        </button>
-        <button type="submit" class="primary" disabled={working}>
-          {working ? 'Making …' : 'Make the agent'}
-        </button>
-      </div>
+      <Buttons working={working} onClose={onClose} />
     </Dialog>
   )
+}
+
+function Buttons({ working, onClose }: { readonly working: boolean; readonly onClose: () => void }) {
+  return (
+    <div class="dialog-actions">
+      <button type="button" class="quiet" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" class="primary" disabled={working}>
+        {working ? 'Making …' : 'Make the agent'}
+      </button>
+    </div>
+  )
+}
+
+/** The templates and skills there are. */
+function useOffered(client: Client, onProblem: (problem: string) => void) {
+  const [templates, setTemplates] = useState<readonly Template[]>([])
+  const [skills, setSkills] = useState<readonly Skill[]>([])
+  useEffect(() => {
+    // The daemon may run without one of the plugins: an agent is described here then, or has no skills.
+    const failed = (error: unknown): void => {
+      if (!(error instanceof ApiError && error.status === 404)) onProblem(explain(error))
+    }
+    client.api.templates().then(setTemplates, failed)
+    client.api.skills().then(setSkills, failed)
+  }, [client])
+  return { templates, skills }
 }
 
 function checkName(name: string, taken: readonly string[]): string | undefined {
@@ -114,24 +139,35 @@ function TemplateField({ templates, value, onChoose }: TemplateFieldProps) {
   )
 }
 
-/** What an agent of a template may do, before there is one. */
-function Needs({ client, name }: { readonly client: Client; readonly name: string }) {
-  const [needs, setNeeds] = useState<TemplateNeeds | string>()
+const skillsOf = (needs: TemplateNeeds | string | undefined): readonly string[] =>
+  typeof needs === 'object' ? needs.skills : []
+
+/** What a template needs, or why that cannot be shown; nothing while it is loaded, and without one. */
+function useNeeds(
+  client: Client,
+  name: string | undefined,
+  set: (needs: TemplateNeeds | string | undefined) => void,
+): void {
   useEffect(() => {
     let isGone = false
-    setNeeds(undefined)
+    set(undefined)
+    if (name === undefined) return
     client.api.template(name).then(
       (found) => {
-        if (!isGone) setNeeds(found)
+        if (!isGone) set(found)
       },
       (error: unknown) => {
-        if (!isGone) setNeeds(explain(error))
+        if (!isGone) set(explain(error))
       },
     )
     return () => {
       isGone = true
     }
   }, [client, name])
+}
+
+/** What an agent of a template may do, before there is one. */
+function Needs({ needs }: { readonly needs: TemplateNeeds | string | undefined }) {
   if (needs === undefined) return null
   if (typeof needs === 'string') return <p class="hint">What it needs cannot be shown: {needs}</p>
   const { tools, network, shell } = needs.manifest.capabilities

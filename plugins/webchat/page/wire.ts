@@ -4,6 +4,12 @@ import * as v from 'valibot'
 export const Canvas = v.object({ canvas_id: v.string(), title: v.string(), frame_url: v.string() })
 export type Canvas = v.InferOutput<typeof Canvas>
 
+/** A memory that an answer was given with. */
+const UsedMemory = v.object({ id: v.string(), content: v.string(), source: v.string(), created_at: v.string() })
+export type UsedMemory = v.InferOutput<typeof UsedMemory>
+export const UsedMemoryList = v.object({ memories: v.array(UsedMemory), forgotten: v.number() })
+export const MemoryCounts = v.object({ turns: v.array(v.object({ turn_id: v.string(), memories: v.number() })) })
+
 export const AgentSummary = v.object({
   id: v.string(),
   name: v.string(),
@@ -234,5 +240,8 @@ export const TemplateDetail = v.object({
   manifest: v.object({ capabilities: v.object({ tools: names, network: names, shell: names }) }),
 })
 export type TemplateNeeds = v.InferOutput<typeof TemplateDetail>
+const Skill = v.object({ name: v.string(), description: v.string(), enabled: v.boolean() })
+export type Skill = v.InferOutput<typeof Skill>
+export const SkillList = v.object({ skills: v.array(Skill) })
 export const AgentGuide = v.object({ guide: v.optional(v.string(), '') })
 export const TemplateList = v.object({ templates: v.array(Template) })

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { appendFile, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -11,6 +11,7 @@ import { startCli } from './process.ts'
 
 it('a home of the first version is migrated and asked as a copy, beside the daemon that runs on it', async () => {
   const home = await firstReleaseHome()
+  await appendFile(join(home, 'config.toml'), '\n[plugins]\ndisabled = ["workflows"]\n')
   const inFile = <T>(work: (db: Sqlite.Database) => T): T => {
     const db = new Sqlite(join(home, 'data', 'svc.db'))
     try {
@@ -34,6 +35,8 @@ it('a home of the first version is migrated and asked as a copy, beside the daem
   expect(found.requests).toBeGreaterThan(30)
   // What it does not know, it answers with 404; the rest is the same.
   expect(found.differences.filter(({ what }: Json) => !what.startsWith('answered 404'))).toEqual([])
+  // A plugin that is disabled is so in the copy too, and both answer 404.
+  expect(found.differences.map(({ path }: Json) => path)).not.toContain('/api/workflows')
   expect(found.differences.length).toBeLessThan(found.requests - 5)
   expect(applied()).toEqual(before)
   expect((await readdir(tmpdir())).filter((name) => name.startsWith('svc-rehearsal-'))).toEqual([])

@@ -153,6 +153,12 @@ describe('the tables of a plugin that declares what it uses', () => {
     expect(await withTable(sql)).toContain(`uses its own tables only: ${problem}`)
   })
 
+  it('are all that a part of a statement can use', async () => {
+    const setup = `const { sqlPart } = await import('svc/sdk')
+      await ctx.db.all\`SELECT \${sqlPart\`id FROM other_pair\`}\``
+    expect(await attempt(setup, 'uses: { tables: true },')).toContain('"other_pair" does not belong to it')
+  })
+
   it.each([
     ['CREATE TABLE other_it (id TEXT)', '"other_it" must begin with'],
     ['CREATE TABLE OWN AS SELECT * FROM other_pair', '"other_pair" does not belong to it'],

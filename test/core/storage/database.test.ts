@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
 import type { Statement } from '../../../core/storage/database.ts'
+import { sqlPart } from '../../../core/storage/text.ts'
 import { engines, open } from './engines.ts'
 import type { EngineName } from './engines.ts'
 
@@ -186,6 +187,22 @@ describe.each(engines)('SQL on %s', (engine) => {
     const hostile = `'); DROP TABLE shelf_book; --`
     await db.run`INSERT INTO shelf_book (id, title) VALUES (1, ${hostile})`
     expect(await db.one`SELECT title FROM shelf_book WHERE title = ${hostile}`).toEqual({ title: hostile })
+  })
+
+  it('a part that statements share is text with values of its own, and nothing else is', async () => {
+    const { db } = await start(engine)
+    const cheap = (limit: number) => sqlPart`price < ${limit}`
+    const wanted = (title: string) => sqlPart`(${cheap(9)} AND title <> ${title} AND title <> '?')`
+    await db.run`INSERT INTO shelf_book (id, title, price) VALUES (${1}, ${'a'}, 5), (${2}, ${'b'}, 7), (${3}, ${'c'}, 50)`
+    expect(await db.all`SELECT id FROM shelf_book WHERE id > ${0} AND ${wanted('a')} AND id < ${9}`).toEqual([
+      { id: 2 },
+    ])
+    expect(await db.one`SELECT COUNT(*) AS count FROM shelf_book WHERE ${cheap(9)}`).toEqual({ count: 2 })
+    await db.batch([db.sql`UPDATE shelf_book SET price = ${8} WHERE ${wanted('b')} AND id = ${1}`])
+    expect(await db.all`SELECT price FROM shelf_book WHERE id = ${1}`).toEqual([{ price: 8 }])
+    const forged = { sql: 'title', values: [] } as unknown as string
+    const read = async () => db.all`SELECT id FROM shelf_book WHERE title = ${forged}`
+    expect(await read().catch(() => [])).toEqual([])
   })
 
   it('svc_sha256 is SHA-256 in hex', async () => {

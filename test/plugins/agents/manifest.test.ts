@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
+import { knownKeys } from '../../../plugins/agents/manifest-schema.ts'
 import { editManifest, parseManifest } from '../../../plugins/agents/manifest.ts'
+import { withLine } from '../../../plugins/agents/new-manifest.ts'
 
 function refusal(toml: string): Refusal {
   try {
@@ -125,10 +127,38 @@ describe('parsing a manifest', () => {
     ).toEqual([])
   })
 
-  it('a schedule and triggers say where they are made', () => {
-    expect(parseManifest('[[triggers]]\npattern = "all"\n[schedule.periodic]\ncron = "0 8 * * *"').warnings).toEqual([
-      '"schedule" is kept and has no effect yet: POST /api/schedules and the tool schedule_create make schedules',
-      '"triggers" is kept and has no effect yet: POST /api/triggers and the tool trigger_create make triggers',
+  it('a wrong value of any key is refused with line and key', () => {
+    // Those of schedules and triggers are looked at when an agent is made of them.
+    const sections = [...knownKeys].filter(([name]) => !/^(schedule|triggers)/.test(name))
+    const refusalOf = (toml: string): string | undefined => {
+      try {
+        parseManifest(toml)
+      } catch (error) {
+        return error instanceof Refusal ? (withLine(toml, error) as Error).message : undefined
+      }
+      return undefined
+    }
+    for (const [section, keys] of sections) {
+      const head =
+        section === '' ? '# a manifest\n' : section === 'fallback_models' ? `[[${section}]]\n` : `[${section}]\n`
+      for (const key of keys) {
+        // No key takes a number and a text of one character outside of what a name may be.
+        const told = ['7', '"\\u0001"', '-1.5'].map((value) => refusalOf(`version = "1"\n${head}${key} = ${value}\n`))
+        const path = section === '' ? key : section === 'fallback_models' ? `${section}.0.${key}` : `${section}.${key}`
+        const place = new RegExp(`^manifest_toml:3: ${RegExp.escape(path)}: `)
+        if (key !== 'version')
+          expect([path, told.some((text) => text !== undefined && place.test(text))]).toEqual([path, true])
+      }
+    }
+  })
+
+  it('keys of a schedule and of triggers that mean nothing are named', () => {
+    expect(
+      parseManifest('[[triggers]]\npattern = "all"\nmax_fire = 1\n[schedule.periodic]\ncron = "0 8 * * *"\npromt = "x"')
+        .warnings,
+    ).toEqual([
+      'unknown key "schedule.periodic.promt" is kept and has no effect; did you mean "schedule.periodic.prompt"?',
+      'unknown key "triggers.max_fire" is kept and has no effect; did you mean "triggers.max_fires"?',
     ])
   })
 

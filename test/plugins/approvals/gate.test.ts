@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as v from 'valibot'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { Principal } from '../../../core/auth/principal.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
@@ -13,6 +16,7 @@ import { ApprovalGate } from '../../../plugins/approvals/gate.ts'
 import { migrations } from '../../../plugins/approvals/migrations.ts'
 import { ApprovalProofs } from '../../../plugins/approvals/proof.ts'
 import { ApprovalService } from '../../../plugins/approvals/service.ts'
+import { RevokedGrants } from '../../../plugins/approvals/revoked/store.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
 import type { ToolDescription } from '../../../core/tools/tool.ts'
 import { assessCommand } from '../../../plugins/shell/harm.ts'
@@ -495,11 +499,19 @@ describe.each(engines)('the gate on %s', (engine) => {
   it('two equal calls at once need two approvals', async () => {
     const { gate, service } = await start(engine)
     const calls = [gate(attempt({ callId: 'a' })), gate(attempt({ callId: 'b' }))]
-    const [one] = await pending(service, 2)
-    await service.approve(one?.id ?? '', 'operator')
+    // The second one may have found the request of the first before that was awaited, and asks once it is used.
+    const approveOne = async (): Promise<void> => {
+      let id: string | undefined
+      await expect
+        .poll(async () => (id = (await service.list()).find(({ state }) => state === 'pending')?.id))
+        .toBeDefined()
+      await service.approve(id ?? '', 'operator')
+    }
+    await approveOne()
     expect(await Promise.race(calls.map(outcome))).toBe('passed')
-    await service.approve((await pending(service))[0]?.id ?? '', 'operator')
+    await approveOne()
     expect(await Promise.all(calls.map(outcome))).toEqual(['passed', 'passed'])
+    expect(await service.list()).toHaveLength(2)
   })
 
   it('refuses the sixth that would wait', async () => {
@@ -696,6 +708,28 @@ describe.each(engines)('the gate on %s', (engine) => {
       await service.revoke(grant?.id ?? '', 'operator')
       await db.run`UPDATE approvals_grant SET revoked_at = NULL, revoked_by = NULL`
       expect([await service.covers(call, { key }), await service.grants()]).toEqual([undefined, []])
+    })
+
+    it('is known to be revoked by a home that did not run then, from its next start on', async () => {
+      const { db, service } = await granted('ls')
+      const [grant] = await service.grants('agent', 'session')
+      await service.revoke(grant?.id ?? '', 'operator')
+      await db.run`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers,
+        approval_id, granted_at, granted_by, proof, uses, revoked_at) SELECT 'forged', agent_id, agent_name, session_id,
+        tool_name, standing_key, covers, approval_id, granted_at, granted_by, proof, uses, revoked_at FROM approvals_grant`
+      const home = await mkdtemp(join(tmpdir(), 'svc-revoked-'))
+      onTestFinished(() => rm(home, { recursive: true, force: true }))
+      await new RevokedGrants(home).catchUp({ db, log: recorder().log, proofs: await proofs() })
+      await db.run`UPDATE approvals_grant SET revoked_at = NULL, revoked_by = NULL`
+      const again = new RevokedGrants(home)
+      await again.catchUp({ db, log: recorder().log, proofs: await proofs() })
+      expect([...(await again.all()).keys()]).toEqual([grant?.id])
+      const known = new ApprovalStore(db, recorder().log, async () => new ApprovalProofs(codes, recorder().log, again))
+      const unknown = new ApprovalStore(db, recorder().log, async () => new ApprovalProofs(codes, recorder().log))
+      expect([await known.grants(undefined, undefined), await unknown.grants(undefined, undefined)]).toEqual([
+        [],
+        [expect.objectContaining({ id: grant?.id })],
+      ])
     })
 
     it('answers what waits already and what is asked in the same moment, and nothing beside it', async () => {

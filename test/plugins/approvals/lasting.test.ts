@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest'
+import type { Approval } from '../../../plugins/approvals/contract.ts'
 import { ApprovalService } from '../../../plugins/approvals/service.ts'
 import type { ApprovalServiceDeps } from '../../../plugins/approvals/service.ts'
+import { toView } from '../../../plugins/approvals/views.ts'
 
 const device = { kind: 'device', title: 'A paired device', name: 'phone', id: 'd1' }
 const person = { name: 'Ada', person: 'telegram:4711', inOwnChat: true }
@@ -35,6 +37,15 @@ it('what is lasting is approved with the API key only, and rejected by anybody',
   const other = start(0)
   await other.service.approve('r1', device)
   expect([committed, other.committed]).toEqual([['approved', 'rejected'], ['approved']])
+})
+
+it('shows no scope to whoever cannot approve it', () => {
+  const approval = { payload: {}, needed: 1, standing: { covers: 'the same' } }
+  const scopes = (lasting: boolean, holdsKey: boolean) =>
+    toView({ ...approval, lasting } as unknown as Approval, { holdsKey, standing: holdsKey }).scopes
+  expect(scopes(true, true)).toEqual(['once', 'session'])
+  expect(scopes(true, false)).toEqual([])
+  expect(scopes(false, false)).toEqual(['once'])
 })
 
 it('a call of a tool whose effect is lasting is approved by who may cause that effect: the API key', async () => {

@@ -164,7 +164,11 @@ describe('a page', () => {
   })
 
   it('opens a few windows at most', async () => {
-    expect((await open('/windows')).text).toMatch(/Title: Windows\n[^]*opened a new window by itself, which was closed/)
+    let told = (await open('/windows')).text
+    expect(told).toContain('Title: Windows')
+    // The browser may report the window after it has reported the page: the next answer says it then.
+    for (let more = 0; more < 50 && !told.includes('by itself'); more++) told = (await call('read_page', {})).text
+    expect(told).toContain('opened a new window by itself, which was closed')
     expect((await call('click', { selector: 'button' })).text).toContain('a further window was closed: 5 are open')
   })
 

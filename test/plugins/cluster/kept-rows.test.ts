@@ -96,7 +96,8 @@ const kept: readonly Kept<unknown>[] = [
         audit: { entry: () => database.sql.sql`SELECT 1` } as unknown as Audit,
         now: () => Date.parse(AT),
         proofs,
-        ended: { all: async () => new Map(), put: async () => {} },
+        ended: { all: async () => new Map(), put: async () => {}, putAll: async () => {} },
+        isShared: false,
         follow,
         failed,
         providers: [provider],
@@ -211,8 +212,11 @@ describe('rows in memory', () => {
       hear(database.broadcast, service, {
         own: () => undefined,
         failed,
-        revoked: async () => ({ put: async () => undefined }),
-      })
+        db: database.sql,
+        log: recorder().log,
+        proofs: approvalProofs,
+        revoked: async () => ({ put: async () => undefined, catchUp: async () => undefined }),
+      }).catch(failed)
       return service
     })
     const waiting = async (id: string) => {

@@ -49,7 +49,9 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect((await svc('resume', 'tides/two')).stdout).toBe('tides/two is resumed\n')
   expect((await svc('stop', 'tides/two')).stdout).toBe('tides/two is deactivated\n')
   expect((await svc('settings', 'tides', 'harbour', 'hamburg')).stdout).toMatch(/harbour +hamburg +Harbour/)
-  expect((await svc('stats', 'tides')).stdout).toMatch(/status +Active\nHeight +none yet/)
+  expect((await svc('stats', 'tides')).stdout).toMatch(
+    /status +Active\nlast run +none yet\nnext run +\d.*Z\nHeight +none yet/,
+  )
   expect((await svc('list')).stdout).toMatch(/researcher +data +no/)
   expect((await svc('stop', 'tides')).stdout).toBe('tides/default is deactivated\n')
   expect(await svc('stats', 'tides')).toMatchObject({ code: 4 })

@@ -263,6 +263,12 @@ describe('installing', () => {
       ]),
     )
     await test.request('DELETE', '/api/hands/sly')
+    const wide = await install({ toml_content: definition('sly').replace(/^tools = .*$/m, 'tools = ["*"]') })
+    expect(wide.body.warnings).toContainEqual({
+      severity: 'warning',
+      message: expect.stringMatching(/^its agent may call every tool there is and will be; .*\bhand_activate\b/),
+    })
+    await test.request('DELETE', '/api/hands/sly')
     const source = await writeHand({ home: join(test.home, 'elsewhere') }, 'linked')
     await symlink(source, join(test.home, 'link'))
     const links = [await install({ source: join(test.home, 'link') })]

@@ -42,6 +42,13 @@ it('shows hands and what they lack, activates one with settings, pauses it and l
   await dialog.getByLabel('Name of the instance').fill('default')
   await dialog.getByRole('button', { name: 'Activate' }).click()
   const card = page.getByRole('region', { name: 'Tides · default', exact: true })
+  // The button was far below it.
+  await expect
+    .poll(async () => {
+      const [box, height] = [await card.boundingBox(), page.viewportSize()?.height ?? 0]
+      return box && box.y >= 0 && box.y + Math.min(box.height, 100) <= height
+    })
+    .toBe(true)
   await card.getByText('It lacks the setting "token" (Token); Gauge.').waitFor()
   await card.getByText('none yet').first().waitFor()
   await card.getByRole('button', { name: 'Pause' }).click()

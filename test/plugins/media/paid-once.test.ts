@@ -103,10 +103,11 @@ it('its tools appear with a key and go with it, while the daemon runs', async ()
   expect(await offered()).not.toContain('image_generate')
 })
 
+const VENDORS: Readonly<Record<string, string>> = { gemini: 'google', 'vertex-ai': 'google' }
 it('knows the prices that the package knows', () => {
   for (const [name, price] of Object.entries(prices)) {
     const [provider = '', model = ''] = name.split('/')
-    const found = findProvider({ providerId: provider })?.models.find(({ id }) => id === model)
+    const found = findProvider({ providerId: VENDORS[provider] ?? provider })?.models.find(({ id }) => id === model)
     if (!found || Array.isArray(found.prices) || price.million_chars !== undefined) continue
     const known = found.prices as Record<string, number | undefined>
     const hours = known['audio_hours']
@@ -114,6 +115,7 @@ it('knows the prices that the package knows', () => {
     else {
       expect(price.input, name).toBe(known['input_audio_mtok'] ?? known['input_mtok'])
       expect(price.output, name).toBe(known['output_image_mtok'] ?? known['output_mtok'])
+      if (price.words !== undefined) expect(price.words, name).toBe(known['output_mtok'])
     }
   }
 })

@@ -13,6 +13,17 @@ describe('prices', () => {
     const usage = { tokens: { input: 1_000_000, output: 0 } }
     expect(costOf({ input: 5, output: 5 }, { input: 2, output: 2 }, { usage }).nano).toBe(2_000_000_000)
   })
+  it('of words beside a picture are their own, and at most what is known of the model is reserved', () => {
+    const model = 'gemini-nano-banana-2.1'
+    const price = priceOf({}, 'gemini', model)
+    expect(priceOf({}, 'vertex-ai', model)).toEqual(price)
+    const usage = { tokens: { input: 100, output: 1_330, words: 210 } }
+    // 100 at 1.5 USD a million, 1,120 at 30 and 210 at 7.5.
+    expect(costOf(price, undefined, { images: 1, usage }).nano).toBe(150_000 + 33_600_000 + 1_575_000)
+    // What an operator sets is for all of it.
+    expect(costOf(price, { input: 1, output: 1 }, { usage }).nano).toBe(1_430_000)
+    expect(imageTokens('', 1, 'low', price).output).toBe(6_000)
+  })
   it('are estimated where the provider does not tell the seconds', () => {
     const price = { minute: 0.06 }
     expect(costOf(price, undefined, { seconds: 60, usage: {} })).toEqual({ nano: 60_000_000, estimated: true })

@@ -39,7 +39,42 @@ it('searches, lists, shows, exports, imports and forgets', async () => {
   expect((await svc('list', '--agent', 'scout')).stdout).toContain('There are no memories.')
 })
 
+it('has a command for each route: what is known is added, changed, tidied and forgotten', async () => {
+  const said = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await svc(...args)
+    return code === 0 ? stdout : `${code}: ${stderr}`
+  }
+  await host.json('POST', '/api/agents', { manifest_toml: 'name = "keeper"\n' })
+  const add = (...more: string[]) => said('add', ...more, '--agent', 'keeper')
+  const [, id = ''] = /^Memory (\S+) is added\.\n$/.exec(await add('Tea is green', '--tag', 'a', '--tag', 'b')) ?? []
+  expect((await host.json('GET', `/api/memory/items/${id}`)).body).toMatchObject({ tags: ['a', 'b'], level: 'agent' })
+  expect(await said('edit', id, 'Tea is black')).toBe(`Memory ${id} is changed.\n`)
+  expect(await said('history', id)).toMatch(/^1\. .*, person operator: Tea is green\n2\. .*: Tea is black\n$/)
+  expect(await add('tea is black!')).toContain('is added')
+  expect(await said('duplicates', 'keeper')).toMatch(/tea is black!.*\nTea is black /)
+  expect(await said('consolidate', 'keeper')).toMatch(/^1 memories are deleted that said the same/)
+  expect(await said('duplicates', 'keeper')).toBe('No memories say the same.\n')
+  expect(await said('history', id)).toMatch(/^It was deleted on .* by consolidation\.\n$/)
+  expect(await said('users')).toBe('Nothing is kept for a person.\n')
+  expect(await add('Has a dog', '--user', 'ann', '--confidence', '0.5')).toContain('is added')
+  expect(await said('users')).toMatch(/^USER .*\nann +1 .*\n1 of 1\n$/)
+  expect(await said('list', '--user', 'ann')).toMatch(/Has a dog +user +person/)
+  expect(await said('export', '--user', 'ann')).toMatch(/"user_id": "ann"[^]*"content": "Has a dog"/)
+  expect(await said('cleanup')).toBe('0 memories had expired and are deleted.\n')
+  expect(await said('decay')).toBe('Memories have faded by 0.01 per day without use.\n')
+  expect(await said('forget', '--user', 'ann')).toMatch(/^5: .*nobody was there to confirm/)
+  expect(await said('forget', '--user', 'ann', '--yes')).toBe('1 memories are forgotten.\n')
+  expect(await said('forget', '--agent', 'keeper', '--level', 'user', '-y')).toBe('0 memories are forgotten.\n')
+  expect(await said('forget', '--agent', 'keeper', '-y')).toBe('1 memories are forgotten.\n')
+  expect(await said('list', '--agent', 'keeper')).toBe('There are no memories.\n')
+})
+
 it.each([
+  ['two that are to be forgotten', ['forget', 'x', '--user', 'ann'], 2, 'name one'],
+  ['a level of a person', ['forget', '--user', 'ann', '--level', 'user'], 2, 'add --agent'],
+  ['nothing to export', ['export'], 2, 'name an agent'],
+  ['a list of both', ['list', '--agent', 'scout', '--user', 'ann'], 2, 'name one of them'],
+  ['a confidence that is no number', ['add', 'x', '--agent', 'scout', '--confidence', 'high'], 1, 'confidence'],
   ['an unknown agent', ['list', '--agent', 'nobody'], 4, 'no agent "nobody"'],
   ['an unknown memory', ['forget', '00000000-0000-4000-8000-000000000000'], 4, 'no memory'],
   ['a file that is not there', ['import', 'scout', '/nowhere/memories.json'], 4, 'no file'],

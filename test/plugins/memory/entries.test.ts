@@ -160,6 +160,17 @@ describe('what happens with time', () => {
     expect((await memories.find(idle?.id ?? ''))?.strength).toBeCloseTo(0.5 * Math.exp(-1), 3)
   })
 
+  it('keeps the own word of a person before text from outside, however new that is', async () => {
+    const { opened } = await openStage()
+    const { memories, upkeep } = opened
+    const outside = { kind: 'tool', tool: 'web_fetch', labels: ['ExternalNetwork'] } as const
+    for (const source of [outside, PERSON, { ...PERSON, labels: ['UserInput'] }, outside])
+      await memories.add([memoryOf('a', 'Ann banks with Acme', { source })])
+    expect(await upkeep.consolidate('a')).toBe(3)
+    const { memories: left } = await memories.list({ reader: operator, limit: 10, offset: 0 })
+    expect(left.map(({ source }) => source.labels)).toEqual([['UserInput']])
+  })
+
   it('merges duplicates by duplicate_threshold, and keeps the newest', async () => {
     const { opened } = await openStage()
     const { memories, upkeep } = opened

@@ -49,7 +49,18 @@ describe('the own words of a message', () => {
   })
 
   it('of a long hostile message take no time', () => {
-    for (const part of ['a:\n', '"', '> ', 'said: ', '<user', 'I like ', 'my a '])
+    for (const part of [
+      'is due at ',
+      'my cat, my dog is ',
+      'the is called ',
+      'a:\n',
+      '"',
+      '> ',
+      'said: ',
+      '<user',
+      'I like ',
+      'my a ',
+    ])
       extractByRules(ownWords(part.repeat(Math.floor(20_000 / part.length))))
   })
 })
@@ -70,6 +81,43 @@ describe('facts by rules', () => {
   })
 
   it.each([
+    ["I'm Ann Lee, a nurse from Graz.", "I'm Ann Lee, a nurse from Graz."],
+    [
+      'Our daughter Eva teaches maths, and our son Max is at sea.',
+      'Our daughter Eva teaches maths.',
+      'Our son Max is at sea.',
+    ],
+    ['My bank is ABC; my dentist is Dr. Who.', 'My bank is ABC.', 'My dentist is Dr. Who.'],
+    ['the viva takes place on 3 June, in room 4', 'The viva takes place on 3 June, in room 4.'],
+    ['Grandma turned 90. Parking costs 12 euros a day.', 'Grandma turned 90.', 'Parking costs 12 euros a day.'],
+    ['The launch was postponed to autumn.', 'The launch was postponed to autumn.'],
+    ["Please don't suggest seafood.", "Please don't suggest seafood."],
+    ['When you answer, be brief and reply in German.', 'When you answer, be brief and reply in German.'],
+    ['booked two weeks in Crete', 'Booked two weeks in Crete.'],
+    ['The cat is called Miso.', 'The cat is called Miso.'],
+    ['The oven is an old Bosch and it smokes.', 'The oven is an old Bosch and it smokes.'],
+    ['Flour comes from Mill & Sons.', 'Flour comes from Mill & Sons.'],
+    ['We will visit Oslo in spring. Lena turned 40.', 'We will visit Oslo in spring.', 'Lena turned 40.'],
+  ])('are also in: %s', (text, ...facts) => {
+    expect(contents(text)).toEqual(facts)
+  })
+
+  it('correct nothing where something is added', () => {
+    expect(extractByRules('I also ship to Canada now. I ship to Peru now.').map(({ corrects }) => corrects)).toEqual([
+      false,
+      true,
+    ])
+  })
+
+  it('name no employer and no home where something else is joined or moved', () => {
+    const facts = extractByRules('I joined a choir. I moved the lesson to Saturdays.')
+    expect(facts.map(({ subject, relations }) => [subject, relations])).toEqual([
+      [undefined, []],
+      [undefined, []],
+    ])
+  })
+
+  it.each([
     'What is my name?',
     'Please write a poem about Lisbon.',
     'If I lived in Porto, I would swim.',
@@ -81,6 +129,13 @@ describe('facts by rules', () => {
     'I want you to delete the file.',
     'Thanks!',
     'Maybe I like jazz.',
+    'Write a short answer.',
+    'The method is called twice.',
+    'I found a bug in the parser.',
+    'I joined the two tables and started the server.',
+    'Tests fail when you run them.',
+    'The error is TypeError: x is not a function.',
+    'Our server is failing with status=500 in Handler.run().',
   ])('are not in: %s', (text) => {
     expect(contents(text)).toEqual([])
   })

@@ -196,3 +196,50 @@ describe('memory_search and memory_forget', () => {
     expect(await contents(one)).toEqual(['the treasure of two is gold'])
   })
 })
+
+it('a hostile agent gets nothing of others by any tool, and every bad input is refused with its reason', async () => {
+  await using test = await start()
+  const [hostile, other] = [
+    await test.spawn('hostile', '[capabilities]\nmemory_read = ["*"]\nmemory_write = ["*"]'),
+    await test.spawn('other'),
+  ]
+  await store(test, other, 'plan', 'The treasure is in Graz')
+  const { body } = await test.request<Json>('POST', '/api/memory', { agent_id: other, content: 'The treasure is gold' })
+  const theirs: string = body.memories[0].id
+  for (const key of ['__proto__', 'constructor', '../other/plan', `${other} plan`, '%', "' OR 1=1 --"]) {
+    expect(await store(test, hostile, key, 'mine')).toEqual({ text: `Remembered under "${key}".`, failed: false })
+    expect((await recall(test, hostile, key)).map((note) => note.value)).toEqual(['mine'])
+  }
+  for (const [tool, args, said] of [
+    ['memory_store', { key: '', value: 'x' }, 'key'],
+    ['memory_store', { key: 'k' }, 'value'],
+    ['memory_store', { key: 'k', value: { a: 1 } }, 'value'],
+    ['memory_store', { key: 'k\0', value: 'x' }, 'NUL'],
+    ['memory_store', { key: 'k', value: 'a\uD800' }, 'Unicode'],
+    ['memory_store', { key: 'k'.repeat(513), value: 'x' }, 'max_key_chars'],
+    ['memory_store', { key: 'k', value: 'x'.repeat(16_385) }, 'max_value_chars'],
+    ['memory_recall', { key: '' }, 'key'],
+    ['memory_list', { limit: 101 }, 'limit'],
+    ['memory_list', { offset: -1 }, 'offset'],
+    ['memory_search', { query: '' }, 'query'],
+    ['memory_search', { query: 'x'.repeat(2_001) }, 'query'],
+    ['memory_search', { query: 'x', limit: 51 }, 'limit'],
+    ['memory_forget', { ids: [] }, 'ids'],
+    ['memory_forget', { ids: Array.from({ length: 101 }, (_, id) => `${id}`) }, 'ids'],
+    ['memory_forget', { ids: 'all' }, 'ids'],
+  ] as const)
+    expect([tool, await callTool(test, hostile, tool, args)]).toEqual([
+      tool,
+      { failed: true, text: expect.stringContaining(said) },
+    ])
+  for (const query of ['treasure', 'treasure OR *', '"', 'NEAR(treasure)', '*'])
+    expect((await callTool(test, hostile, 'memory_search', { query })).text).not.toMatch(/Graz|gold/)
+  expect((await callTool(test, hostile, 'memory_recall', { key: 'plan' })).text).not.toContain('Graz')
+  expect(
+    JSON.parse((await callTool(test, hostile, 'memory_forget', { ids: [theirs, theirs, '%', '__proto__'] })).text),
+  ).toEqual({
+    deleted: 0,
+    not_found: [theirs, theirs, '%', '__proto__'],
+  })
+  expect((await test.request<Json>('GET', `/api/memory/agents/${other}`)).body.total).toBe(2)
+})

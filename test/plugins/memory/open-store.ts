@@ -24,6 +24,8 @@ export interface MemoryStage {
   settled(): Promise<void>
   /** What embeds from now on. */
   useModel(model: string): void
+  /** Lets something else make the vectors from now on. */
+  useEmbedding(embed: Inference['embed']): void
 }
 
 /** The memories of a daemon in memory: its real store, queue and local embedding, with agents of these names. */
@@ -42,7 +44,7 @@ export async function openStage(
     work.add(running)
   }
   let model = 'ngram-256'
-  const embed: Inference['embed'] = async (_, texts, signal) => {
+  let embed: Inference['embed'] = async (_, texts, signal) => {
     const made = await embedLocally({ model, texts }, signal)
     return { ...made, provider: 'builtin', model, price: undefined }
   }
@@ -53,7 +55,7 @@ export async function openStage(
     agents: agentsNamed(grants),
     audit: { entry: () => db.sql`SELECT 1`, write: async () => {}, entries: async () => [] },
     queue: embeddedQueue({ db, clock: wallClock, background }),
-    inference: () => ({ embed }) as unknown as Inference,
+    inference: () => ({ embed: (...args) => embed(...args) }) as Pick<Inference, 'embed'> as Inference,
     tell: () => [],
     background,
     changed() {},
@@ -73,6 +75,7 @@ export async function openStage(
       await opened.embedder.run(agentId, AbortSignal.timeout(60_000))
     },
     useModel: (name) => (model = name),
+    useEmbedding: (other) => (embed = other),
   }
 }
 

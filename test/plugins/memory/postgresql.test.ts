@@ -1,6 +1,8 @@
 import { createConsola } from 'consola'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { omitUndefined } from 'svc/sdk'
 import { openDatabase } from '../../../core/storage/open.ts'
+import { isVisible } from '../../../plugins/memory/entries/access.ts'
 import { migrations } from '../../../plugins/memory/migrations.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import { memoryOf, openStage } from './open-store.ts'
@@ -37,9 +39,72 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
     expect(await db.all`SELECT key FROM memory_note`).toEqual([])
   })
 
+  it('a statement shows what the guard of the index shows, and each filter keeps what it names', async () => {
+    const { opened } = await openStage({}, { url: await open() })
+    const { memories, store } = opened
+    const all = await memories.add(
+      ['a', 'b'].flatMap((agentId) =>
+        [undefined, 'ann', 'bob'].flatMap((userId) => [
+          ...(['agent', 'user'] as const).map((level) =>
+            memoryOf(agentId, 'x', { level, ...omitUndefined({ userId }) }),
+          ),
+          ...['s', 't'].map((sessionId) =>
+            memoryOf(agentId, 'x', { level: 'session', sessionId, ...omitUndefined({ userId }) }),
+          ),
+        ]),
+      ),
+    )
+    const nothing = { all: false, isPerson: false, userId: '', agentId: '', sessionId: '', shared: new Set<string>() }
+    const agent = { ...nothing, agentId: 'a' }
+    for (const scope of [
+      nothing,
+      { ...nothing, all: true },
+      { ...nothing, isPerson: true },
+      { ...nothing, isPerson: true, userId: 'ann' },
+      agent,
+      { ...agent, userId: 'ann', sessionId: 's' },
+      { ...agent, userId: 'bob', sessionId: 't', shared: new Set(['b user', 'b agent']) },
+      { ...agent, shared: new Set(['b agent']) },
+    ]) {
+      const shown = all.filter((memory) =>
+        isVisible(scope, { ...memory, userId: memory.userId ?? '', sessionId: memory.sessionId ?? '' }),
+      )
+      const ids = shown.map(({ id }) => id).sort()
+      const listed = await store.list(scope, ['a', 'b'], {}, { limit: 100, offset: 0 })
+      expect(listed.map(({ id }) => id).sort()).toEqual(ids)
+      expect(await store.count(scope, ['a', 'b'], {})).toBe(ids.length)
+      expect(
+        (
+          await store.visible(
+            scope,
+            all.map(({ id }) => id),
+          )
+        )
+          .map(({ id }) => id)
+          .sort(),
+      ).toEqual(ids)
+      const figures = await store.figures(scope, ['a', 'b'])
+      expect(figures.reduce((sum, { count }) => sum + count, 0)).toBe(ids.length)
+    }
+    await memories.add([memoryOf('c', 'y', { tags: ['Ann', 'x,', 'y'], category: 'pet' }), memoryOf('c', 'z')])
+    const later = '2999-01-01T00:00:00.000Z'
+    for (const [filter, count] of [
+      [{ tags: ['Ann', 'y'] }, 1],
+      [{ tags: ['ann'] }, 0],
+      [{ tags: [','] }, 0],
+      [{ tags: ['%'] }, 0],
+      [{ category: 'pet', level: 'agent' }, 1],
+      [{ level: 'user' }, 0],
+      [{ userId: 'ann' }, 0],
+      [{ since: later }, 0],
+      [{ until: later }, 2],
+    ] as const)
+      expect([filter, await store.count({ ...nothing, all: true }, ['c'], filter)]).toEqual([filter, count])
+  })
+
   it('memories are listed, counted, embedded, faded, merged, capped and cleared', async () => {
     const stage = await openStage({ max_memories_per_agent: 3 }, { url: await open() })
-    const { memories, upkeep, store } = stage.opened
+    const { memories, upkeep } = stage.opened
     await memories.add([
       memoryOf('a', 'Likes green tea', { tags: ['x_1'], category: 'preference' }),
       memoryOf('a', 'likes green tea!', { confidence: 0.5 }),
@@ -62,7 +127,7 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
     expect(await upkeep.cleanup()).toBe(1)
     await memories.add(['one', 'two', 'three'].map((text) => memoryOf('a', text)))
     await stage.settled()
-    expect(await store.countUnkeyed('a')).toBe(3)
+    expect((await memories.list({ reader: operator, limit: 1, offset: 0, agentId: 'a' })).total).toBe(3)
     const [newest] = (await memories.list({ reader: operator, limit: 1, offset: 0 })).memories
     await memories.update(newest?.id ?? '', 'changed', 'a person', { kind: 'person', labels: [] })
     const [last] = await memories.add([memoryOf('a', 'replaced', { supersedes: newest?.id ?? '' })])

@@ -1,16 +1,35 @@
+import type { Principal } from 'svc/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readerOf } from '../../../plugins/memory/entries/access.ts'
+import { readerOf } from '../../../plugins/memory/entries/reader.ts'
+import { GraphStore } from '../../../plugins/memory/graph/store.ts'
+import { MemoryRequests } from '../../../plugins/memory/routes/requests.ts'
+import { memoryRoutes } from '../../../plugins/memory/routes/routes.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { KEY, operator, pair } from '../pairing/devices.ts'
+import { memoryOf, openStage } from './open-store.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 let host: TestHost
 let agent: string
+let serial = 0
+const memory = (content: string) => ({ content })
 beforeAll(async () => {
   host = await startHost({
     memory: true,
-    plugins: ['audit', 'agents', 'cluster', 'queue', 'usage', 'providers', 'providers/builtin', 'memory', 'pairing'],
+    plugins: [
+      'audit',
+      'agents',
+      'cluster',
+      'queue',
+      'usage',
+      'providers',
+      'providers/builtin',
+      'sessions',
+      'screening',
+      'memory',
+      'pairing',
+    ],
     config: { api_key: KEY, pairing: { enabled: true }, plugins: { memory: { max_import: 3 } } },
   })
   agent = (await call('POST', '/api/agents', { manifest_toml: 'name = "a"' })).body.agent_id
@@ -69,7 +88,7 @@ describe('the rows of memory', () => {
     // Again it adds nothing.
     await call('POST', `/api/memory/agents/${other}/import`, exported)
     const again = (await call('GET', `/api/memory/agents/${other}/export`)).body
-    const bare = ({ created_at: _created, updated_at: _updated, ...rest }: Record<string, unknown>) => rest
+    const bare = ({ updated_at: _updated, ...rest }: Record<string, unknown>) => rest
     expect(again.memories.map(bare)).toEqual(exported.memories.map(bare))
     expect((await call('GET', `/api/memory/agents/${other}`)).body.memories[0].source).toMatchObject({ kind: 'import' })
     expect((await call('GET', `/api/memory/agents/${other}/count?level=user`)).body).toMatchObject({ count: 1 })
@@ -108,6 +127,71 @@ describe('the rows of memory', () => {
     expect(readerOf(signedIn)).toEqual({ kind: 'person', userId: 'user:sign-in 1' })
   })
 
+  it('show somebody who signed in what is kept for them, under an id that they are told, and let them forget it', async () => {
+    const { opened, db } = await openStage()
+    const asks = (principal: Principal) => new MemoryRequests(opened, principal)
+    const ann = asks({ kind: 'user', name: 'ann@example.com', id: 'sign-in 1', subject: 's1' })
+    const key = asks({ kind: 'operator' })
+    const forAnn = { level: 'user', userId: 's1' } as const
+    const [cat, dog] = await opened.memories.add([
+      memoryOf('a', 'Ann has a cat', forAnn),
+      memoryOf('b', 'Ann has a dog', forAnn),
+      memoryOf('a', 'Bob has a bird', { level: 'user', userId: 's2' }),
+      memoryOf('a', 'The owner has a fish'),
+    ])
+    await new GraphStore(db, console).commit(
+      ['s1', 's2'].map((userId) =>
+        new GraphStore(db, console).putEntity(
+          { agentId: 'a', userId },
+          { id: userId, nameKey: 'x', name: 'X', type: 'person', properties: {}, isMade: true },
+          10,
+          '2026-01-01T00:00:00.000Z',
+        ),
+      ),
+    )
+    await opened.memories.add([memoryOf('b', 'Ann has two dogs', { ...forAnn, supersedes: dog?.id })])
+    expect(await ann.users({})).toMatchObject({ me: 's1', total: 1, users: [{ user_id: 's1', count: 2 }] })
+    expect(await key.users({ limit: '1' })).toMatchObject({ me: null, total: 2, users: [{ user_id: 's1' }] })
+    const exported = await ann.exportedOf('me')
+    expect(exported).toMatchObject({ user_id: 's1', count: 2, memories: [{ agent_id: 'a' }, { agent_id: 'b' }] })
+    expect(await key.exportedOf('s1')).toEqual(exported)
+    expect(await ann.exportedOf('s2')).toMatchObject({ count: 0 })
+    expect((await key.exportedOf('me')).memories).toMatchObject([{ content: 'The owner has a fish' }])
+    const [bird] = (await key.exportedOf('s2')).memories
+    expect(bird?.content).toBe('Bob has a bird')
+    const others = (await opened.memories.list({ userId: 's2', reader: { kind: 'operator' }, limit: 1, offset: 0 }))
+      .memories
+    await expect(ann.forget(others[0]?.id ?? '')).rejects.toThrow('no memory')
+    expect(await ann.forget(cat?.id ?? '')).toMatchObject({ status: 'deleted' })
+    expect(await ann.forgetUser('me')).toEqual({ status: 'deleted', user_id: 's1', deleted: 2 })
+    expect(await key.users({})).toMatchObject({ total: 1, users: [{ user_id: 's2' }] })
+    for (const table of ['memory_entry', 'memory_entity'])
+      expect(JSON.stringify(await db.all([`SELECT * FROM ${table}`] as unknown as TemplateStringsArray))).not.toMatch(
+        /s1|dog/,
+      )
+    await expect(key.forgetUser('me')).rejects.toThrow('owner')
+  })
+
+  it.each([
+    ['DELETE', '/api/memory/user/:user_id', { user_id: 'me' }, ['own', 'lasting', 'lasting']],
+    ['DELETE', '/api/memory/user/:user_id', { user_id: 's1' }, ['own', 'lasting', 'lasting']],
+    ['DELETE', '/api/memory/user/:user_id', { user_id: 's2' }, ['lasting', 'lasting', 'lasting']],
+    ['DELETE', '/api/memory/items/:memory_id', { memory_id: nobody }, ['own', 'lasting', 'lasting']],
+  ])('%s %s with %o takes the key of all but the person it is kept for', (method, path, params, effects) => {
+    const route = memoryRoutes(
+      () => Promise.reject(new Error('unused')),
+      () => Promise.reject(new Error('unused')),
+    ).find((one) => one.method === method && one.path === path)
+    const callers: Principal[] = [
+      { kind: 'user', name: 'ann', id: 'sign-in 1', subject: 's1' },
+      { kind: 'device', name: 'phone', id: 'me' },
+      { kind: 'operator' },
+    ]
+    expect(callers.map((principal) => route?.effectOf?.({ principal, params } as never) ?? route?.effect)).toEqual(
+      effects,
+    )
+  })
+
   it('refuse bad input, and imports beyond max_import', async () => {
     const memory = { content: 'x' }
     for (const [method, path, body, status, said] of [
@@ -144,6 +228,94 @@ describe('the rows of memory', () => {
         expect.stringContaining(said),
       ])
     }
+  })
+
+  it('find in a conversation what its user states, once for a key, and nothing that others say', async () => {
+    const spawn = '[model]\nprovider = "builtin"\nmodel = "offline"'
+    await call('POST', '/api/agents', { manifest_toml: `name = "listener"\n${spawn}` })
+    const messages = [
+      { role: 'system', content: 'My name is Eve.' },
+      { role: 'user', content: 'My name is Ann. I live in Graz.' },
+      { role: 'assistant', content: 'I live in Linz.' },
+      { role: 'user', content: 'He wrote: I work at Evil.' },
+    ]
+    const body = { messages, agent_id: 'listener', user_id: 'ann' }
+    const headers = { ...operator, 'idempotency-key': 'a-conversation' }
+    const first = await call('POST', '/api/memory', body, headers)
+    expect(first.status).toBe(201)
+    const said = first.body.memories.map(({ content }: { content: string }) => content).join('; ')
+    expect([said, first.body.added]).toEqual([expect.stringMatching(/Ann.*Graz|Graz.*Ann/), 2])
+    expect(first.body.memories[0]).toMatchObject({
+      user_id: 'ann',
+      level: 'user',
+      source: { kind: 'person', person: 'operator', labels: [] },
+    })
+    const ids = (answer: typeof first) => answer.body.memories.map(({ id }: { id: string }) => id).sort()
+    expect(ids(await call('POST', '/api/memory', body, headers))).toEqual(ids(first))
+    expect((await call('POST', '/api/memory', body)).body.added).toBe(0)
+    expect(
+      (await call('GET', '/api/memory/user/ann?limit=100')).body.memories
+        .map(({ content }: { content: string }) => content)
+        .join(),
+    ).not.toMatch(/Linz|Eve|Evil/)
+    for (const more of [{ content: 'x' }, { tags: ['x'] }, { messages: [] }, { messages: [{ role: 'user' }] }])
+      expect((await call('POST', '/api/memory', { ...body, ...more })).status).toBe(400)
+  })
+
+  it('tell the settings', async () => {
+    expect((await call('GET', '/api/memory/config')).body).toMatchObject({
+      embedding_provider: 'default',
+      decay_rate: 0.01,
+      proactive_memory: {
+        auto_memorize: false,
+        session_ttl_hours: 24,
+        extract_categories: expect.arrayContaining(['preference']),
+      },
+    })
+  })
+
+  it.each([
+    ['an entry that is no object', ['x'], 400, '0: '],
+    ['an entry without content', [memory('ok'), {}], 400, '1.content'],
+    ['content that is no text', [{ content: 7 }], 400, '0.content'],
+    ['a lone surrogate', [{ content: 'a\uD800' }], 400, 'Unicode'],
+    ['a zero in a tag', [{ content: 'a', tags: ['\0'] }], 400, '0.tags.0'],
+    ['a level that there is none', { memories: [{ content: 'a', level: 'world' }] }, 400, 'user, session, agent'],
+    ['a confidence beyond 1', [{ content: 'a', confidence: 1e9 }], 400, '0.confidence'],
+    ['a time in the future', [{ content: 'a', created_at: '2999-01-01T00:00:00Z' }], 400, 'is in the future'],
+    ['a time that is none', [{ content: 'a', created_at: 'yesterday' }], 400, 'created_at'],
+    ['a day that is none', [{ content: 'a', created_at: '2026-02-31T99:00:00Z' }], 400, 'created_at'],
+    ['a session without its id', [{ content: 'a', level: 'session' }], 400, 'session_id'],
+    ['more than max_import', Array.from({ length: 4 }, () => memory('a')), 400, 'max_import'],
+    ['content that is too long', [memory('x'.repeat(16_385))], 413, 'max_value_chars'],
+    ['a body that is too long', [memory('x'.repeat(11_000_000))], 413, ''],
+    ['too much metadata', [{ content: 'a', metadata: { x: 'x'.repeat(5_000) } }], 400, 'max_metadata_bytes'],
+    ['another object', { kv: {} }, 400, 'memories'],
+  ])('import nothing of a file with %s, and say what is wrong', async (_what, body, status, said) => {
+    const { agent_id: to } = (await call('POST', '/api/agents', { manifest_toml: `name = "hostile-${serial++}"` })).body
+    const answer = await call('POST', `/api/memory/agents/${to}/import`, body)
+    expect([answer.status, JSON.stringify(answer.body).slice(0, 1_000)]).toEqual([
+      status,
+      expect.stringContaining(said),
+    ])
+    expect((await call('GET', `/api/memory/agents/${to}/count`)).body.count).toBe(0)
+  })
+
+  it('import an entry with the id of another as a new one, and one of before with its time', async () => {
+    const [theirs] = (await call('POST', '/api/memory', { content: 'Theirs', agent_id: 'a' })).body.memories
+    const { agent_id: to } = (await call('POST', '/api/agents', { manifest_toml: 'name = "taker"' })).body
+    const forged = { content: 'Forged', id: theirs.id, agent_id: agent, source: { kind: 'person', labels: [] } }
+    await call('POST', `/api/memory/agents/${to}/import`, [{ ...forged, created_at: '2020-05-01T10:00:00+02:00' }])
+    expect((await call('GET', `/api/memory/items/${theirs.id}`)).body.content).toBe('Theirs')
+    const { memories } = (await call('GET', `/api/memory/agents/${to}`)).body
+    expect(memories).toMatchObject([
+      {
+        content: 'Forged',
+        created_at: '2020-05-01T08:00:00.000Z',
+        source: { kind: 'import', labels: ['ExternalNetwork'] },
+      },
+    ])
+    expect(memories[0].id).not.toBe(theirs.id)
   })
 
   it('show a paired device what is kept for the owner, and let it change nothing', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
+import { exits } from '../../../core/cli/failure.ts'
 import { startHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
 
@@ -20,7 +21,12 @@ it('says what would come over, takes it over, and says what to do about what is 
   expect(stdout).toMatch(
     /\n## Conversations\n\n- main → helper: .{36}, 2 messages\n[^]*This report is \S+openclaw\.md\.\n$/,
   )
-  expect((await svc('--from', 'autogpt')).stderr).toContain('AutoGPT is not supported')
+  expect(await svc('--from', 'autogpt')).toMatchObject({
+    code: exits.usage,
+    stderr: expect.stringContaining('AutoGPT is not supported'),
+  })
+  expect((await svc(join(source, 'gone'))).code).toBe(exits.notFound)
+  expect((await svc(join(source, 'sessions'))).code).toBe(exits.usage)
   expect(host.defects()).toEqual([])
   await rm(source, { recursive: true })
   await rm(home, { recursive: true, force: true })

@@ -1,7 +1,9 @@
+import { execFile as execFileCallback } from 'node:child_process'
 import { chmod, cp, link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
@@ -9,10 +11,11 @@ import type { Json } from '../../support/json.ts'
 import { turnPlugins } from '../plugin-test.ts'
 import { SCOUT, writeDatabase } from './openfang-home.ts'
 
+const execFile = promisify(execFileCallback)
 const fixtures = fileURLToPath(new URL('../../fixtures/migrate', import.meta.url))
 const more =
   'system queue files settings events tasks result-delivery approvals clock schedules workflows triggers skills channels ' +
-  'channels/telegram channels/discord memory migrate'
+  'channels/telegram channels/discord memory kv providers/anthropic providers/openai-compatible migrate'
 const plugins = [...turnPlugins, ...more.split(' ')]
 let folder: string
 let host: TestHost
@@ -78,6 +81,11 @@ describe('a home of OpenClaw', () => {
     expect(await agentNamed('main')).toBeUndefined()
 
     const body = await migrate(path)
+    const named = ({ imported }: Json) => imported.map(({ kind, name }: Json) => `${kind} ${name}`).toSorted()
+    expect(named(rehearsed)).toEqual(named(body))
+    expect(reasonsOf(rehearsed)).toEqual(reasonsOf(body))
+    const { done, total } = (await call('GET', '/api/migrate/status')).body
+    expect(done).toBe(total)
     expect(body).toMatchObject({ status: 'completed', agents_imported: 3, skills_imported: 1, sessions_imported: 1 })
     const main = await agentNamed('main')
     const detail = (await call('GET', `/api/agents/${main.id}`)).body
@@ -95,6 +103,8 @@ describe('a home of OpenClaw', () => {
     ])
     expect(messages[1].tools ?? messages[1].tool_calls).toMatchObject([{ name: 'read', result: 'In Kiel.' }])
     expect(JSON.stringify(messages)).not.toContain('A branch that was left')
+    const { results, complete } = (await call('GET', '/api/sessions/search?q=BOAT%20where')).body
+    expect([results.map((one: Json) => one.created_at), complete]).toEqual([['2026-02-02T08:00:01.000Z'], true])
     const workspace = join(host.home, 'data', 'workspaces', main.id)
     expect(await readFile(join(workspace, 'SOUL.md'), 'utf8')).toContain('You are calm.')
 
@@ -120,11 +130,26 @@ describe('a home of OpenClaw', () => {
     const names = (await call('GET', '/api/skills')).body.skills.map(({ name }: Json) => name)
     expect(names).toContain('haiku')
 
+    // Keys of providers that have none here, by their names only.
+    expect(body.imported.filter(({ kind }: Json) => kind === 'key')).toEqual(
+      ['anthropic', 'groq', 'mistral'].map((name) => ({ kind: 'key', name, destination: 'the vault' })),
+    )
+    const { providers } = (await call('GET', '/api/providers')).body
+    const withKey = providers.filter(({ auth_status: status }: Json) => status === 'configured')
+    expect(withKey.map(({ id, name }: Json) => id ?? name)).toEqual(
+      expect.arrayContaining(['anthropic', 'groq', 'mistral']),
+    )
+    expect(reasonsOf(body)['key openai-codex']).toContain('sign in anew')
+
     const [markdown = '', json = ''] = body.reports
     expect(await readFile(markdown, 'utf8')).toBe(body.report_markdown)
     const stored = await readFile(json, 'utf8')
     expect(JSON.parse(stored).imported).toHaveLength(body.imported_count)
-    expect(stored + body.report_markdown).not.toMatch(/(telegram|discord)-secret/)
+    const told = [stored, body.report_markdown, JSON.stringify([rehearsed, body]), host.log.join('\n')].join('\n')
+    expect(told).not.toMatch(/(telegram|discord|anthropic|groq|mistral|assistant|oauth)-secret/)
+    const trail = JSON.stringify((await call('GET', '/api/audit/recent?limit=500')).body)
+    expect(trail).toContain('key of provider groq stored')
+    expect(trail).not.toMatch(/-secret/)
     const audit = (await call('GET', '/api/audit/recent?limit=10&event_type=data_migrated')).body.entries
     expect(audit.at(-1).details).toMatch(/completed: \d+ came/)
     expect((await call('GET', '/api/migrate/status')).body).toMatchObject({ status: 'completed', run_id: body.run_id })
@@ -185,19 +210,38 @@ describe('a home of OpenFang or LibreFang', () => {
     expect(reasonsOf(body)).toMatchObject({
       'session 55555555-5555-4555-8555-555555555555': 'its agent is not there',
       'channel gotify': 'there is no counterpart of it here',
-      [`config data/${product}.db: kv_store`]: expect.any(String),
+      'value __openfang_schedules': 'it is a value of the other system itself',
     })
     const scout = await agentNamed(version === 1 ? 'scout' : 'scout-librefang')
     const listed = (await call('GET', `/api/agents/${scout.id}/sessions`)).body.sessions
     const session = listed.find(({ created_at: at }: Json) => at === '2026-01-05T10:00:00.000Z')
     const { messages } = (await call('GET', `/api/sessions/${session.session_id ?? session.id}`)).body
     expect(messages.map(({ role }: Json) => role)).toEqual(['User', 'Assistant', 'Assistant'])
+    expect((await call('GET', `/api/memory/agents/${scout.id}/kv`)).body.kv_pairs).toEqual([
+      expect.objectContaining({ key: 'gate', value: { closes: 21 } }),
+    ])
     const triggers = (await call('GET', `/api/triggers?agent_id=${scout.id}`)).body
     expect(triggers).toMatchObject([{ enabled: false, prompt_template: 'event: {{event}}' }])
     const again = await migrate(path, { import_channels: false, import_skills: false })
     expect(again.imported_count).toBe(0)
     expect(SCOUT).not.toBe(scout.id)
   })
+})
+
+it('agents that share a folder, and memories that stand there twice, make each memory once', async () => {
+  const path = join(folder, 'shared')
+  await mkdir(join(path, 'workspace'), { recursive: true })
+  const list = [
+    { id: 'one', name: 'sharing-one', workspace: '~/.openclaw/workspace' },
+    { id: 'two', name: 'sharing-two', workspace: '~/.openclaw/workspace' },
+  ]
+  await writeFile(join(path, 'openclaw.json'), JSON.stringify({ agents: { list } }))
+  await writeFile(join(path, 'workspace', 'MEMORY.md'), '- The key is under the mat.\n- The key is under the mat.\n')
+  const body = await migrate(path)
+  expect(body.imported.filter(({ kind }: Json) => kind === 'memory')).toEqual([
+    { kind: 'memory', name: 'sharing-one', destination: '1 memory' },
+  ])
+  expect(body.warnings.join('\n')).toContain('memory_read = ["sharing-one.user"]')
 })
 
 describe('a hostile folder', () => {
@@ -214,6 +258,9 @@ describe('a hostile folder', () => {
     await symlink(join(outside, 'SECRET.md'), join(path, 'workspace', 'MEMORY.md'))
     await rm(join(path, 'agents', 'coder'), { recursive: true })
     await symlink(outside, join(path, 'agents', 'coder'))
+    await symlink(outside, join(path, 'workspaces', 'coder', 'away'))
+    await execFile('mkfifo', [join(path, 'workspaces', 'coder', 'pipe')])
+    await writeFile(join(path, 'workspaces', 'coder', 'gpj\u202e.exe'), 'x', { mode: 0o600 })
     const { body } = await call('POST', '/api/migrate/scan', { path })
     const reasons = reasonsOf(body, 'left')
     expect(reasons).toMatchObject({
@@ -223,6 +270,12 @@ describe('a hostile folder', () => {
     const result = await migrate(path, { import_channels: false, import_skills: false })
     expect(reasonsOf(result)['session main/hard']).toContain('several names')
     const kept = await readFile(result.reports[1], 'utf8')
+    expect(reasonsOf(result)).toMatchObject({
+      'workspace workspaces/coder/away': 'it is a link, and links are not followed',
+      'workspace workspaces/coder/pipe': 'it is neither a file nor a folder',
+    })
+    expect(result.report_markdown).toContain('`workspaces/coder/pipe`')
+    expect(kept + result.report_markdown).not.toContain('\u202e')
     for (const { id } of (await call('GET', '/api/agents')).body) {
       const workspace = join(host.home, 'data', 'workspaces', id)
       const files = await readdir(workspace, { recursive: true }).catch(() => [])

@@ -113,6 +113,38 @@ describe('a large source', () => {
   })
 })
 
+describe('broken files', () => {
+  const nested = '['.repeat(5_000)
+  const bomb = `a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n`
+  it.each([
+    ['openclaw.json', '{ agents: ', 'config openclaw.json'],
+    ['openclaw.json', nested, 'config openclaw.json'],
+    ['agents/main/agent/auth-profiles.json', '{"profiles":', 'agent agents/main/agent/auth-profiles.json'],
+    ['agents/main/sessions/sessions.json', '[[[', 'session agents/main/sessions/sessions.json'],
+    ['cron/jobs.json', 'no JSON', 'config cron/jobs.json'],
+    ['config.toml', 'a = [', 'config config.toml'],
+    ['agents/scout/agent.toml', 'name = ', 'agent agents/scout/agent.toml'],
+    ['workflows/all.yaml', bomb, 'config workflows/all.yaml'],
+    ['trigger_jobs.json', nested, 'config trigger_jobs.json'],
+    ['cron_jobs.json', '{"a":1', 'config cron_jobs.json'],
+  ])('%s that is %s stays behind alone', async (name, text, left) => {
+    const path = await mkdtemp(join(folder, 'broken-openfang-'))
+    const isClaw = /openclaw|main|cron\//.test(name)
+    const good = isClaw
+      ? { 'openclaw.json': '{}', 'workspace/MEMORY.md': '- It rains.\n' }
+      : { 'config.toml': '', 'agents/other/agent.toml': 'name = "other"\n' }
+    for (const [file, content] of Object.entries({ ...good, [name]: text })) {
+      await mkdir(join(path, file, '..'), { recursive: true })
+      await writeFile(join(path, file), content)
+    }
+    await using source = await open(path)
+    expect(source.home.left.map(({ kind, name: at, reason }) => [`${kind} ${at}`, reason])).toEqual([
+      [left, expect.stringMatching(/^it cannot be read: /)],
+    ])
+    expect(source.home.agents.map(({ key }) => key)).toEqual([isClaw ? 'main' : 'other'])
+  })
+})
+
 it.runIf(process.getuid?.() === 0)(
   'a folder of another user is refused, and files of another user are left',
   async () => {

@@ -52,6 +52,8 @@ export async function writeDatabase(home: string, product: 'openfang' | 'librefa
   )
   memory.run('m1', SCOUT, 'The gate closes at nine.', 0.8, at, at, 0)
   memory.run('m2', SCOUT, 'Deleted.', 1, at, at, 1)
-  db.prepare(`INSERT INTO kv_store VALUES (?, 'a', ?)`).run(SCOUT, Buffer.from('1'))
+  const value = db.prepare('INSERT INTO kv_store VALUES (?, ?, ?)')
+  value.run(SCOUT, 'gate', Buffer.from('{"closes":21}'))
+  value.run('00000000-0000-0000-0000-000000000001', '__openfang_schedules', Buffer.from('[]'))
   db.close()
 }

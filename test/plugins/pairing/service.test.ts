@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
-import type { Holder } from 'svc/sdk'
+import type { Holder, PluginDatabase } from 'svc/sdk'
 import { engines, open } from '../../core/storage/engines.ts'
 import { Devices } from '../../../plugins/pairing/devices.ts'
 import { migrations } from '../../../plugins/pairing/migrations.ts'
 import { Pairing } from '../../../plugins/pairing/service.ts'
+import { RemovedElsewhere } from '../../../plugins/pairing/removed-elsewhere/store.ts'
 import { PairingStore } from '../../../plugins/pairing/store.ts'
 
 const settings = {
@@ -22,17 +23,21 @@ const from = { clientAddress: '192.0.2.1', requestId: 'r' }
 const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddress } as const
 
 const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
-/** No other daemon is on the database. */
-const alone = () => {
+/** What a home knows, without what others tell. */
+const alone = (db: PluginDatabase) => {
   const removed = new Map<string, { removed_at: string }>()
+  const home = {
+    all: async () => removed,
+    put: async (id: string, at: { removed_at: string }) => void removed.set(id, at),
+    putAll: async (all: readonly (readonly [string, { removed_at: string }])[]) =>
+      all.forEach(([id, at]) => removed.set(id, at)),
+  }
   return {
     follow: () => () => [],
     failed: () => undefined,
     proofs,
-    removed: {
-      all: async () => removed,
-      put: async (id: string, at: { removed_at: string }) => void removed.set(id, at),
-    },
+    removed: home,
+    elsewhere: new RemovedElsewhere({ db, proofs, removed: home }),
     warn: () => Promise.resolve(),
   }
 }
@@ -69,7 +74,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     }
     const pairing = new Pairing({
       store,
-      devices: new Devices({ store, audit, now: Date.now, ...alone() }),
+      devices: new Devices({ store, audit, now: Date.now, ...alone(database.sql) }),
       audit,
       vault,
       credentials,
@@ -96,7 +101,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)
     const store = new PairingStore(database.sql)
-    const devices = new Devices({ store, audit: trail(store), now: Date.now, ...alone() })
+    const devices = new Devices({ store, audit: trail(store), now: Date.now, ...alone(database.sql) })
     const seen = { revoked: 0, find: (_digest: string): Holder | undefined => undefined }
     await devices.open({
       accept(source) {
@@ -125,7 +130,7 @@ describe.each(engines)('pairing on %s', (engine) => {
       store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5),
       store.insertDevice(row, { id: 'code', maxAttempts: 1 }, 5),
     )
-    return { store, devices, seen, row }
+    return { db: database.sql, store, devices, seen, row }
   }
 
   it('a daemon follows what another one on the same database paired and removed', async () => {
@@ -148,6 +153,21 @@ describe.each(engines)('pairing on %s', (engine) => {
     )
     await devices.read()
     expect([seen.find('key'), devices.size]).toEqual([undefined, 0])
+  })
+
+  it('a home that did not run when a device was removed refuses its row from the next start on', async () => {
+    const { db, store, devices, row } = await paired()
+    await devices.read()
+    await devices.remove('phone', nobody)
+    await db.run`INSERT INTO pairing_removed (id, removed_at, proof) VALUES ('other', '2026', 'of nobody')`
+    for (const [at, id] of ['phone', 'other'].entries())
+      await store.commit(
+        store.insertCode({ id, digest: id, expires_at: new Date(1).toISOString() }, 5),
+        store.insertDevice({ ...row, id, digest: `${at}` }, { id, maxAttempts: 1 }, 5),
+      )
+    const away = new Devices({ store, audit: trail(store), now: Date.now, ...alone(db) })
+    await away.open({ accept: () => ({ revoked() {} }), holds: () => true, checkAttempts() {}, failed() {} })
+    expect(away.list().map(({ device_id: id }) => id)).toEqual(['other'])
   })
 
   it('a device that is removed while the devices are read stays removed', async () => {

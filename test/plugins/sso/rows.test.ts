@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
 import { RowProofs } from '../../../core/auth/row-proof.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
 import type { Identity } from '../../../plugins/sso/config.ts'
+import { EndedSignIns } from '../../../plugins/sso/ended.ts'
 import { migrations } from '../../../plugins/sso/migrations.ts'
 import { Sessions } from '../../../plugins/sso/sessions.ts'
 import { SignIn } from '../../../plugins/sso/sign-in.ts'
 import { SessionStore } from '../../../plugins/sso/store.ts'
 import { open } from '../../core/storage/engines.ts'
 
-const NOW = Date.parse('2026-11-20T12:00:00.000Z')
+const NOW = Date.now()
 const provider = { id: 'oidc', issuer: 'https://id.example.org', allowedDomains: ['*'], allowedEmails: [] } as never
 const ada = {
   provider: 'oidc',
@@ -20,11 +24,6 @@ const ada = {
 } as Identity
 
 async function start() {
-  const known = new Map<string, { expires_at: string }>()
-  const ended = {
-    all: async () => known,
-    put: async (id: string, entry: { expires_at: string }) => void known.set(id, entry),
-  }
   const { database } = await open('sqlite')
   await database.migrate('sso', migrations)
   const db = database.sql
@@ -34,21 +33,32 @@ async function start() {
     derive: () => Promise.resolve(key),
     vault: { write: () => Promise.resolve(void (key = randomBytes(32))) },
   })
-  const sessions = new Sessions({
-    store,
-    audit: { entry: () => db.sql`SELECT 1` } as unknown as Audit,
-    now: () => NOW,
-    proofs,
-    ended,
-    follow: () => () => [],
-    failed(error) {
-      throw error
-    },
-    providers: [provider],
-    limits: { ttlMs: 60_000, maxSessions: 10, perUser: 3 },
-  })
-  await sessions.open({ accept: () => ({ revoked() {} }), holds: () => true } as never)
-  return { db, store, sessions }
+  /** On a home of its own. */
+  const startOn = async (home: string): Promise<Sessions> => {
+    const made = new Sessions({
+      store,
+      audit: { entry: () => db.sql`SELECT 1` } as unknown as Audit,
+      now: () => NOW,
+      proofs,
+      ended: new EndedSignIns(home),
+      isShared: true,
+      follow: () => () => [],
+      failed(error) {
+        throw error
+      },
+      providers: [provider],
+      limits: { ttlMs: 60_000, maxSessions: 10, perUser: 3 },
+    })
+    await made.open({ accept: () => ({ revoked() {} }), holds: () => true } as never)
+    return made
+  }
+  const makeHome = async (): Promise<string> => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-sign-ins-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    return home
+  }
+  const home = await makeHome()
+  return { db, store, sessions: await startOn(home), home, makeHome, startOn }
 }
 
 it('a row of a sign-in counts as the daemon wrote it only', async () => {
@@ -74,6 +84,23 @@ it('a sign-in that was ended lets nobody in when its row comes back, whoever end
   await db.run`INSERT INTO sso_session SELECT * FROM kept`
   await sessions.read()
   expect([sessions.byToken(own.token), sessions.byToken(others.token)]).toEqual([undefined, undefined])
+})
+
+it('a home that did not run when a sign-in was ended knows it from its next start on, and after further ones', async () => {
+  const { db, sessions, makeHome, startOn } = await start()
+  const [token, others] = [await sessions.create(ada, '127.0.0.1'), await sessions.create(ada, '127.0.0.1')]
+  await db.run`CREATE TABLE kept AS SELECT * FROM sso_session`
+  await sessions.remove(token.session, 'Ada')
+  // Nobody but a daemon says what was ended.
+  await db.run`INSERT INTO sso_ended SELECT ${others.session.id}, expires_at, proof FROM sso_ended`
+  const away = await makeHome()
+  await startOn(away)
+  await db.run`DELETE FROM sso_ended`
+  await db.run`DELETE FROM sso_session`
+  await db.run`INSERT INTO sso_session SELECT * FROM kept`
+  const again = await startOn(away)
+  expect(again.list().map(({ id }) => id)).toEqual([others.session.id])
+  expect((await startOn(await makeHome())).list()).toHaveLength(2)
 })
 
 it('what is handed to a page is taken with its own code only, and as the daemon wrote it', async () => {

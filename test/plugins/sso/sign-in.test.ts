@@ -34,6 +34,7 @@ test('somebody signs in at a real provider and uses the daemon with the token', 
     email_verified: true,
     name: 'Ada Lovelace',
     picture: null,
+    user_id: expect.stringMatching(/^[\da-f-]{36}$/),
     roles: [],
   })
   expect((await host.json('GET', '/api/auth/userinfo', undefined, operator)).body).toEqual({
@@ -384,7 +385,10 @@ test('whoever holds the key sees who is signed in, and ends it', async () => {
     'name',
     'provider',
     'sub',
+    'user_id',
   ])
+  // Both sign-ins are those of one person.
+  expect(body.sessions[0].user_id).toBe(body.sessions[1].user_id)
   const remove = (id: string, headers = operator) => host.json('DELETE', `/api/auth/sessions/${id}`, undefined, headers)
   expect((await remove(body.sessions[0].id, bearer(kept))).status).toBe(403)
   expect((await remove(body.sessions[0].id)).body).toEqual({ status: 'signed_out' })

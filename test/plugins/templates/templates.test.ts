@@ -121,12 +121,34 @@ describe('templates of the home', () => {
     expect(made.body.warnings).toEqual([expect.stringMatching(/"git-expertt".*git-expert/)])
   })
 
-  it('do not count as signed', async () => {
+  it('have the skills that were chosen instead of their own, none or all, and none that there is not', async () => {
+    const of = async (body: object) => {
+      const { status, body: made } = await host.json('POST', '/api/agents', { template: 'researcher', ...body })
+      if (status !== 201) return made.error.message
+      const { skills, skills_mode: mode } = (await host.json('GET', `/api/agents/${made.agent_id}`)).body
+      await host.json('DELETE', `/api/agents/${made.agent_id}`)
+      return { skills, mode }
+    }
+    const two = ['git-expert', 'sql-analyst']
+    expect(await of({ name: 'chosen', skills: two })).toEqual({ skills: two, mode: 'allowlist' })
+    expect(await of({ name: 'chosen', skills: [] })).toEqual({ skills: [], mode: 'none' })
+    expect(await of({ name: 'chosen', skills: ['*'] })).toEqual({ skills: [], mode: 'all' })
+    expect(await of({ name: 'chosen', skills: ['git-expertt'] })).toContain('did you mean "git-expert"')
+    await svc('agent', 'new', '--template', 'researcher', '--name', 'typed', '--skills', 'git-expert, sql-analyst')
+    const agents: Json[] = (await host.json('GET', '/api/agents?q=typed')).body
+    expect((await host.json('GET', `/api/agents/${agents[0]?.id}/skills`)).body.assigned).toEqual(two)
+  })
+
+  it('do not count as signed, nor do those that came with svc with skills they have not', async () => {
     await using strict = await startHost({ config: { manifest_signing: { policy: 'require' } }, listen: false })
     await mkdir(join(strict.home, 'templates'))
     await writeFile(join(strict.home, 'templates', 'own.toml'), 'name = "own"\n')
     expect((await strict.json('POST', '/api/agents', { template: 'own' })).status).toBe(403)
     expect((await strict.json('POST', '/api/agents', { template: 'coder' })).status).toBe(201)
+    const more = (name: string, skills: readonly string[]) =>
+      strict.json('POST', '/api/agents', { template: 'coder', name, skills })
+    expect((await more('wide', ['interview-prep'])).status).toBe(403)
+    expect((await more('narrow', [])).status).toBe(201)
   })
 })
 

@@ -84,6 +84,17 @@ it('asks the agent once, with the event as a sentence, keeps max_result_chars an
   await remove(id)
 })
 
+it('of a manifest, fires for others than its own agent', async () => {
+  const toml = 'name = "greeter"\n[[triggers]]\npattern = "agent_spawned"\nprompt_template = "Greet: {{event}}"'
+  const { agent_id: greeter } = (await call('POST', '/api/agents', { manifest_toml: toml })).body
+  const [{ id }] = (await call('GET', `/api/triggers?agent_id=${greeter}`)).body
+  const guest = await test.spawn('guest')
+  expect(await ended(id, 1)).toMatchObject([{ text: `Agent 'guest' (id: ${guest}) was spawned`, agent_id: greeter }])
+  expect((await call('GET', `/api/agents/${greeter}/session`)).body.messages[0].content).toContain('Greet: Agent')
+  await call('DELETE', `/api/agents/${greeter}`)
+  expect((await call('GET', `/api/triggers/${id}`)).status).toBe(404)
+})
+
 it('fires as often as max_fires says; then the trigger is disabled, and says why', async () => {
   const id = await add({ agent_terminated: {} }, { max_fires: 2 })
   for (let n = 0; n < 4; n++) await call('DELETE', `/api/agents/${await test.spawn(`short-${n}`)}`)

@@ -116,6 +116,24 @@ test('a request too large for a list is read whole before it can be approved', a
   expect(tab.complaints).toEqual([])
 })
 
+test('there is no button for what the caller cannot approve', async () => {
+  await using host = await daemon()
+  const { body: agents } = await host.json('GET', '/api/agents')
+  await host.json('POST', '/api/approvals', { agent_id: agents[0].id, action: 'publish', payload: { text: 'x' } })
+  await using tab = await openTab(browser, host.url, {
+    // As a paired device gets it for a call whose effect is lasting.
+    before: async (page) =>
+      void (await page.route('**/api/approvals?*', async (route) => {
+        const answer = await route.fetch()
+        const { approvals } = await answer.json()
+        await route.fulfill({ json: { approvals: approvals.map((one: object) => ({ ...one, scopes: [] })) } })
+      })),
+  })
+  const card = tab.page.getByRole('article', { name: /wants to use publish/ })
+  await card.getByText('whoever has the API key can approve it').waitFor()
+  expect(await card.getByRole('button').allTextContents()).toEqual(['Reject'])
+})
+
 test('a form is filled in before it is sent, and the browser says what is missing', async () => {
   await using host = await daemon()
   const { body: agents } = await host.json('GET', '/api/agents')

@@ -267,23 +267,37 @@ test('an agent is made from a template, under its name or another one', async ()
   await dialog.getByText('file_read').waitFor()
   expect(await dialog.getByLabel('Name').inputValue()).toBe('translator')
   await dialog.getByLabel('Name').fill('tara')
+  await dialog.getByLabel('Choose its skills').check()
+  await dialog.getByText('One skill and no other').waitFor()
+  for (const name of ['git-expert', 'sql-analyst']) await dialog.getByLabel(name, { exact: true }).check()
+  await dialog.getByText('3 skills and no other').waitFor()
   await dialog.getByRole('button', { name: 'Make the agent' }).click()
   await tab.page.getByRole('heading', { level: 1, name: 'tara' }).waitFor()
   const { guide } = (await host.json('GET', '/api/templates/translator')).body
   const [idea = ''] = /(?<=^- ).*$/m.exec(guide) ?? []
   await tab.page.getByRole('button', { name: idea, exact: true }).waitFor()
   const [, made] = (await host.json('GET', '/api/agents')).body
-  expect((await host.json('GET', `/api/agents/${made.id}`)).body.description).toContain('Translates between languages')
+  expect((await host.json('GET', `/api/agents/${made.id}`)).body).toMatchObject({
+    description: expect.stringContaining('Translates between languages'),
+    skills: ['writing-coach', 'git-expert', 'sql-analyst'],
+    skills_mode: 'allowlist',
+  })
   expect(tab.complaints).toEqual([])
 })
 
-test('an agent spawned elsewhere appears in the list by itself', async () => {
+test('an agent spawned elsewhere appears in the list by itself, in view however many there are', async () => {
   await using host = await daemon()
+  for (let n = 1; n < 14; n++) await host.json('POST', '/api/agents', { manifest_toml: `name = "agent-${n}"` })
   await using tab = await openTab(browser, host.url)
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   await host.json('POST', '/api/agents', { manifest_toml: 'name = "newcomer"' })
-  await tab.page
-    .getByRole('navigation', { name: 'Agents' })
-    .getByRole('button', { name: /newcomer/ })
-    .waitFor()
+  const list = tab.page.getByRole('navigation', { name: 'Agents' })
+  const entry = list.getByRole('button', { name: /newcomer/ })
+  await entry.waitFor()
+  await expect
+    .poll(async () => {
+      const [box, shown] = await Promise.all([entry.boundingBox(), list.getByRole('list').first().boundingBox()])
+      return box && shown && box.y >= shown.y && box.y + box.height <= shown.y + shown.height + 1
+    })
+    .toBe(true)
 })

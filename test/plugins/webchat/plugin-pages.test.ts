@@ -64,6 +64,28 @@ describe('the page of a plugin', () => {
     for (const { body } of made) await host.json('DELETE', `/api/agents/${body.agent_id}`)
   })
 
+  it('of moving in says what it does from the start, on a narrow screen too', async () => {
+    await using tab = await openTab(browser, host.url, { viewport: { width: 360, height: 640 } })
+    await tab.page.route('**/api/migrate/detect', async (route) => {
+      await tab.page.getByText('Looking for homes of other systems').waitFor()
+      const home = {
+        type: 'openfang',
+        path: '/home/ada/.openfang',
+        version: 'config.toml',
+        agents_found: 2,
+        skills_found: 1,
+      }
+      await route.fulfill({ json: { sources: [home] } })
+    })
+    await tab.page.goto(`${host.url}/pages/migrate/migrate/migrate.html`)
+    await tab.page.getByRole('region', { name: 'OpenFang · /home/ada/.openfang' }).waitFor()
+    await tab.page.getByText('One home is found.').waitFor()
+    expect(await tab.page.getByText('Looking for homes of other systems').isHidden()).toBe(true)
+    const overflow = await tab.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(overflow).toBeLessThanOrEqual(0)
+    expect(tab.complaints).toEqual([])
+  })
+
   it('is listed by the API and served with the strict policy', async () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
       pages: [

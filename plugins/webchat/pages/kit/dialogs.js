@@ -27,8 +27,8 @@ export function openDialog({
   leave.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => {
     dialog.remove()
-    // The page may have been drawn anew meanwhile.
-    if (opener?.isConnected) opener.focus()
+    // The page may have been drawn anew meanwhile, and what was done may be in view, far from the button.
+    if (opener?.isConnected) opener.focus({ preventScroll: true })
     else if (opener?.dataset.focus) focusOn(opener.dataset.focus)
     onClose?.()
   })

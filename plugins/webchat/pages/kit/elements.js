@@ -57,9 +57,9 @@ export function replace(place, ...children) {
   if (focused !== undefined) focusOn(focused, place)
 }
 
-/** Focuses the element with this `data-focus`, if there is one. */
+/** Focuses the element with this `data-focus`, if there is one. What is in view stays there. */
 export function focusOn(name, place = document) {
-  place.querySelector(`[data-focus="${CSS.escape(name)}"]`)?.focus()
+  place.querySelector(`[data-focus="${CSS.escape(name)}"]`)?.focus({ preventScroll: true })
 }
 
 /** A time of the API as people read it, with the exact one as its title. */

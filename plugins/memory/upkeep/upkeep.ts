@@ -3,10 +3,12 @@ import { RepeatedWork, toIso } from 'svc/internal'
 import type { Agents } from '../../agents/contract.ts'
 import type { Settings } from '../config.ts'
 import type { Memory, MemoryLevel } from '../contract.ts'
+import { isOutside } from '../extraction/compare.ts'
 import { similarityOfWords } from '../retrieval/retrieval.ts'
 import { cosineOfBytes } from '../retrieval/vector.ts'
-import type { MemoryService } from './service.ts'
-import type { MemoryStore } from './store.ts'
+import type { MemoryService } from '../entries/service.ts'
+import type { MemoryStore } from '../entries/store.ts'
+import type { UpkeepStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
@@ -17,6 +19,7 @@ const CONSOLIDATE_EVERY = 10
 
 export interface UpkeepDeps {
   readonly store: MemoryStore
+  readonly rows: UpkeepStore
   readonly memories: MemoryService
   readonly agents: Agents
   readonly settings: Settings
@@ -52,38 +55,39 @@ export class Upkeep {
 
   /** Everything that is due now. */
   async sweep(): Promise<void> {
-    const { store, agents, settings, now } = this.#deps
+    const { store, rows, agents, settings, now } = this.#deps
     await this.decay()
     await this.cleanup()
     for (const agentId of await store.agents())
       if (await agents.find(agentId)) await this.#cap(agentId)
       else await store.commit(store.ofAgentKilled(agentId))
-    await store.commit([store.dropTombstones(toIso(now() - settings.tombstone_days * DAY_MS))])
+    const before = (days: number): string => toIso(now() - days * DAY_MS)
+    await rows.commit([rows.dropTombstones(before(settings.tombstone_days)), rows.dropUses(before(settings.use_days))])
   }
 
   /** Writes down what confidences are worth now. */
   async decay(): Promise<void> {
-    const { store, settings, now } = this.#deps
+    const { store, rows, settings, now } = this.#deps
     if (settings.decay_rate === 0) return
     const at = now()
     for (const agentId of await store.agents())
       for (let after = ''; ;) {
-        const ids = await store.idsPage(agentId, after, BATCH)
+        const ids = await rows.idsPage(agentId, after, BATCH)
         const last = ids.at(-1)
         if (last === undefined) break
-        await store.commit([store.decay(ids, settings.decay_rate, at)])
+        await rows.commit([rows.decay(ids, settings.decay_rate, at)])
         after = last
       }
   }
 
   /** Forgets what has expired. Returns how many. */
   async cleanup(): Promise<number> {
-    const { store, memories, settings, now } = this.#deps
+    const { rows, memories, settings, now } = this.#deps
     const at = now()
     const unused = (days: number): number => (settings.expiry && days > 0 ? at - days * DAY_MS : 0)
     let deleted = 0
     for (;;) {
-      const ids = await store.expired(
+      const ids = await rows.expired(
         {
           sessionBefore: toIso(at - settings.session_ttl_hours * HOUR_MS),
           agentUnusedBefore: unused(settings.agent_expiry_days),
@@ -100,10 +104,10 @@ export class Upkeep {
     return deleted
   }
 
-  /** Groups of memories that say the same, the newest of each first. */
+  /** Groups of memories that say the same, first the one to keep: the newest of what somebody said, else the newest. */
   async duplicates(agentId: string): Promise<readonly (readonly Memory[])[]> {
-    const { store, settings } = this.#deps
-    const newest = await store.newest(agentId, settings.max_compared)
+    const { store, rows, settings } = this.#deps
+    const newest = await rows.newest(agentId, settings.max_compared)
     const vectors = await store.vectorsOf(newest.map(({ id }) => id))
     const groups: Memory[][] = []
     for (const memory of newest) {
@@ -120,21 +124,35 @@ export class Upkeep {
       else groups.push([memory])
       await nextTurn()
     }
-    return groups.filter(({ length }) => length > 1)
+    // Text from outside never takes the place of somebody's own word, however new it is.
+    return groups.filter(({ length }) => length > 1).map((group) => group.toSorted(ownWordFirst))
   }
-  /** Keeps the newest of each group. Returns how many are gone. */
+  /** Keeps the first of each group. Returns how many are gone. */
   async consolidate(agentId: string): Promise<number> {
-    const ids = (await this.duplicates(agentId)).flatMap(([, ...older]) => older.map(({ id }) => id))
+    const ids = (await this.duplicates(agentId)).flatMap(([, ...others]) => others.map(({ id }) => id))
     if (ids.length === 0) return 0
     const { deleted } = await this.#deps.memories.forget(ids, 'consolidation')
     this.#deps.forgotten('duplicate', deleted)
     return deleted
   }
-  /** Deletes all of an agent, or those of a level. Returns how many. */
+  /** Deletes all of an agent with its graph, or those of a level. Returns how many memories that were. */
   async clear(agentId: string, level: MemoryLevel | undefined, by: string): Promise<number> {
+    const { rows, memories } = this.#deps
     let deleted = 0
     for (;;) {
-      const ids = await this.#deps.store.idsOfLevel(agentId, level ?? '', BATCH)
+      const ids = await rows.idsOfLevel(agentId, level ?? '', BATCH)
+      if (ids.length === 0) break
+      deleted += (await memories.forget(ids, by)).deleted
+    }
+    if (level === undefined) await rows.commit(rows.dropGraph(agentId))
+    return deleted
+  }
+
+  /** Deletes everything that is kept for a person, in all agents. Returns how many memories that were. */
+  async clearUser(userId: string, by: string): Promise<number> {
+    let deleted = 0
+    for (;;) {
+      const ids = await this.#deps.rows.idsOfUser(userId, BATCH)
       if (ids.length === 0) return deleted
       deleted += (await this.#deps.memories.forget(ids, by)).deleted
     }
@@ -146,12 +164,12 @@ export class Upkeep {
     return work.run()
   }
   async #makeRoom(agentId: string): Promise<void> {
-    const { store, memories, settings } = this.#deps
-    const count = await store.countUnkeyed(agentId)
+    const { rows, memories, settings } = this.#deps
+    const count = await rows.countUnkeyed(agentId)
     this.#counts.set(agentId, count)
     let excess = count - settings.max_memories_per_agent
     while (excess > 0) {
-      const ids = await store.weakest(agentId, Math.min(excess, BATCH))
+      const ids = await rows.weakest(agentId, Math.min(excess, BATCH))
       if (ids.length === 0) return
       const { deleted } = await memories.forget(ids, 'the limit plugins.memory.max_memories_per_agent')
       this.#deps.forgotten('limit', deleted)
@@ -161,5 +179,7 @@ export class Upkeep {
   }
 }
 
+const ownWordFirst = (one: Memory, other: Memory): number =>
+  Number(isOutside(one.source.labels)) - Number(isOutside(other.source.labels))
 const isComparable = (one: Memory, other: Memory): boolean =>
   one.level === other.level && one.userId === other.userId && one.sessionId === other.sessionId

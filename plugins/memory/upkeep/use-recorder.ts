@@ -1,5 +1,5 @@
 import { RepeatedWork } from 'svc/internal'
-import type { MemoryStore } from './store.ts'
+import type { UpkeepStore } from './store.ts'
 
 /** Uses that are written together: a write for each search would cost more than the search. */
 const BATCH = 100
@@ -9,7 +9,7 @@ export class UseRecorder {
   readonly #ids = new Set<string>()
   readonly #work: RepeatedWork
   readonly #background: (work: () => Promise<void>) => void
-  constructor(store: MemoryStore, background: (work: () => Promise<void>) => void, now: () => number) {
+  constructor(store: UpkeepStore, background: (work: () => Promise<void>) => void, now: () => number) {
     this.#background = background
     this.#work = new RepeatedWork(async () => {
       const ids = [...this.#ids]

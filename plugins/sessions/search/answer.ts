@@ -1,0 +1,27 @@
+import type { PluginDatabase } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import { searchMessages } from './search.ts'
+import { SearchStore } from './store.ts'
+
+/** What the route answers. `complete`: whether all messages were looked at. Throws `agent_not_found`. */
+export async function answer(
+  { db, agents }: { readonly db: PluginDatabase; readonly agents: Agents },
+  query: { readonly q: string; readonly agent_id?: string | undefined; readonly limit: number },
+) {
+  const agentId = query.agent_id === undefined ? undefined : (await agents.require(query.agent_id)).id
+  const { found, isComplete } = await searchMessages(new SearchStore(db), {
+    text: query.q,
+    agentId,
+    limit: query.limit,
+  })
+  const results = found.map((one) => ({
+    session_id: one.sessionId,
+    agent_id: one.agentId,
+    label: one.label,
+    message_id: one.messageId,
+    role: one.role,
+    created_at: one.createdAt,
+    snippet: one.snippet,
+  }))
+  return { results, complete: isComplete }
+}
