@@ -8,7 +8,7 @@ import type { Server } from './processes.ts'
 
 const MAX_WAIT_MS = 300_000
 const POLL_MS = 100
-const LANES = ['memory-extraction', 'memory-vectors']
+const LANES = new Set(['memory-extraction', 'memory-vectors'])
 const GOALS: Partial<Record<Kind, number>> = { single: 0.8, update: 0.95, unknown: 0.95 }
 const LABELS: Record<Kind, string> = {
   single: 'one fact',
@@ -102,7 +102,7 @@ async function store(svc: Server, agent: string, { facts }: GoldPerson): Promise
 async function settled(svc: Server): Promise<void> {
   for (const until = performance.now() + MAX_WAIT_MS; performance.now() < until; await delay(POLL_MS)) {
     const { lanes } = await request<{ lanes: readonly Lane[] }>(svc, 'GET', '/api/queue/status')
-    const isIdle = lanes.every(({ lane, depth, running }) => !LANES.includes(lane) || depth + running === 0)
+    const isIdle = lanes.every(({ lane, depth, running }) => !LANES.has(lane) || depth + running === 0)
     const { without_vector: left } = await request<{ without_vector: number }>(svc, 'GET', '/api/memory/stats')
     if (isIdle && left === 0) return
   }

@@ -60,44 +60,64 @@ export class Installer {
    * the code before goes on.
    */
   async install(request: InstallRequest): Promise<v.InferOutput<typeof InstallAnswer>> {
-    const { candidate, answer, archive } = await this.#install(toSource(request, isFolder), request)
-    if (archive) {
-      const { name, version, permissions } = candidate.inspection
-      const signature = request.signature ?? null
-      const plugin = { name, version, source: answer.source, signature, permissions: [...permissions] }
-      await (await this.#deps.sharing())?.installed(plugin, archive)
-    }
-    return answer
-  }
-
-  /** Installs what another daemon has installed, by the rules of this one. */
-  async adopt(change: PluginChange, readArchive: () => Promise<Uint8Array>): Promise<void> {
-    const { sources } = this.#deps.settings
-    // Where archives are not permitted it comes from where the other daemon had it, if that is permitted here.
-    const source: Source = sources.includes('archive')
-      ? { kind: 'archive', bytes: await readArchive(), from: change.source }
-      : parseSource(change.source)
-    const request = { hash: `sha256:${change.sha256}`, accept: change.permissions, update: true }
-    const signature = change.signature === null ? {} : { signature: change.signature }
-    await this.#install(source, { ...request, ...signature, accept_permissions: false, dry_run: false })
-  }
-
-  async #install(source: Source, request: InstallRequest) {
-    this.#checkPolicy(source)
     const { plugins, sharing } = this.#deps
     await using staging = await Staging.make(plugins)
-    await staging.fill(source, request, this.#deps)
-    const isShared = !request.dry_run && (await sharing()) !== undefined
-    const archive = isShared ? (staging.archive ?? (await packFolder(staging.folder))) : undefined
-    const found = await this.#inspect(staging)
+    const found = await this.#stage(staging, toSource(request, isFolder), request)
+    const shared = request.dry_run ? undefined : await sharing()
+    const archive = shared && (staging.archive ?? (await packFolder(staging.folder)))
     return await this.#queue.run(async () => {
-      const candidate = this.#check({ ...found, source }, request)
-      if (request.dry_run) return { candidate, answer: toAnswer(candidate, plugins, false), archive }
-      refuseUnaccepted(candidate, request)
-      await syncFiles(staging.folder)
-      await this.#placement.put(candidate, staging.folder)
-      return { candidate, answer: toAnswer(candidate, plugins, true), archive }
+      const candidate = this.#check(found, request)
+      if (request.dry_run) return toAnswer(candidate, plugins, false)
+      await this.#put(candidate, staging, request)
+      const answer = toAnswer(candidate, plugins, true)
+      if (shared && archive) {
+        const { name, version, permissions } = candidate.inspection
+        const signature = request.signature ?? null
+        const plugin = { name, version, source: answer.source, signature, permissions: [...permissions] }
+        await shared.installed(plugin, archive)
+      }
+      return answer
     })
+  }
+
+  /** Installs what another daemon has installed, by the rules of this one; `false` when it is not current any more. */
+  async adopt(
+    change: PluginChange,
+    readArchive: () => Promise<Uint8Array>,
+    isCurrent: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const { plugins, settings } = this.#deps
+    // Where archives are not permitted it comes from where the other daemon had it, if that is permitted here.
+    const source: Source = settings.sources.includes('archive')
+      ? { kind: 'archive', bytes: await readArchive(), from: change.source }
+      : parseSource(change.source)
+    const signature = change.signature === null ? {} : { signature: change.signature }
+    const request: InstallRequest = {
+      ...signature,
+      hash: `sha256:${change.sha256}`,
+      accept: change.permissions,
+      accept_permissions: false,
+      update: true,
+      dry_run: false,
+    }
+    await using staging = await Staging.make(plugins)
+    const found = await this.#stage(staging, source, request)
+    return await this.#queue.run(async () => {
+      if (!(await isCurrent())) return false
+      await this.#put(this.#check(found, request), staging, request)
+      return true
+    })
+  }
+
+  async #stage(staging: Staging, source: Source, request: InstallRequest): Promise<Inspected> {
+    this.#checkPolicy(source)
+    await staging.fill(source, request, this.#deps)
+    return { ...(await this.#inspect(staging)), source }
+  }
+  async #put(candidate: Candidate, staging: Staging, request: InstallRequest): Promise<void> {
+    refuseUnaccepted(candidate, request)
+    await syncFiles(staging.folder)
+    await this.#placement.put(candidate, staging.folder)
   }
 
   /**
@@ -107,27 +127,31 @@ export class Installer {
   async uninstall(name: string, options: UninstallOptions): Promise<PluginData | undefined> {
     const sharing = await this.#deps.sharing()
     if (options.deletesData) await sharing?.refuseInUse(name)
-    const { data, removed } = await this.#uninstall(name, options)
-    if (removed) await sharing?.removed({ name, version: removed.version, force: options.force })
-    return data
-  }
-  /** Removes what another daemon has removed. */
-  async adoptRemoval({ name, force }: PluginChange): Promise<void> {
-    if (!this.#deps.daemon.plugins().some((one) => one.name === name)) return
-    await this.#uninstall(name, { force })
-  }
-  #uninstall(name: string, options: UninstallOptions) {
-    const { force, deletesData = false, isDryRun = false } = options
-    return this.#queue.run(async () => {
-      const { daemon, pluginData } = this.#deps
-      const isGone = deletesData && !daemon.plugins().some((one) => one.name === name)
-      const data = deletesData ? await pluginData.describe(name) : undefined
-      const status = isGone && !isEmpty(data) ? undefined : this.#findOwn(name)
-      if (status) refuseNeeded(status, daemon.plugins(), force)
-      if (!isDryRun && status) await this.#placement.remove(name, status.version, status.source, data)
-      if (!isDryRun && !status && data) await this.#placement.deleteData(name, data)
-      return { data, removed: isDryRun ? undefined : status }
+    return await this.#queue.run(async () => {
+      const { data, removed } = await this.#uninstall(name, options)
+      // Before the next one in the queue: a daemon that looks meanwhile would install again what the others still have.
+      if (removed) await sharing?.removed({ name, version: removed.version, force: options.force })
+      return data
     })
+  }
+  /** Removes what another daemon has removed; `false` when that is not current any more. */
+  adoptRemoval({ name, force }: PluginChange, isCurrent: () => Promise<boolean>): Promise<boolean> {
+    return this.#queue.run(async () => {
+      if (!(await isCurrent())) return false
+      if (this.#deps.daemon.plugins().some((one) => one.name === name)) await this.#uninstall(name, { force })
+      return true
+    })
+  }
+  async #uninstall(name: string, options: UninstallOptions) {
+    const { force, deletesData = false, isDryRun = false } = options
+    const { daemon, pluginData } = this.#deps
+    const isGone = deletesData && !daemon.plugins().some((one) => one.name === name)
+    const data = deletesData ? await pluginData.describe(name) : undefined
+    const status = isGone && !isEmpty(data) ? undefined : this.#findOwn(name)
+    if (status) refuseNeeded(status, daemon.plugins(), force)
+    if (!isDryRun && status) await this.#placement.remove(name, status.version, status.source, data)
+    if (!isDryRun && !status && data) await this.#placement.deleteData(name, data)
+    return { data, removed: isDryRun ? undefined : status }
   }
 
   /** Puts the dependencies of an installed plugin in place again, and reloads it. */

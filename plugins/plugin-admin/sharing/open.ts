@@ -35,8 +35,8 @@ export async function openSharing(deps: OpenSharingDeps): Promise<PluginSharing>
     adopter: async () => {
       const service = await installer()
       return {
-        install: (change, archive) => service.adopt(change, archive),
-        remove: (change) => service.adoptRemoval(change),
+        install: (change, archive, isCurrent) => service.adopt(change, archive, isCurrent),
+        remove: (change, isCurrent) => service.adoptRemoval(change, isCurrent),
       }
     },
   })

@@ -13,10 +13,13 @@ import { TOPIC } from './follow.ts'
 import type { Outcome, PluginChange, SharedStore } from './store.ts'
 
 export interface Adopter {
-  /** As a request of this daemon's operator would install it. Throws refusals. */
-  install(change: PluginChange, archive: () => Promise<Uint8Array>): Promise<void>
-  /** Nothing when it is not there. */
-  remove(change: PluginChange): Promise<void>
+  /**
+   * As a request of this daemon's operator would install it. Resolves to whether it did: not when the change is no longer
+   * current once it is its turn. Throws refusals.
+   */
+  install(change: PluginChange, archive: () => Promise<Uint8Array>, isCurrent: () => Promise<boolean>): Promise<boolean>
+  /** As `install`; nothing is done when the plugin is not there. */
+  remove(change: PluginChange, isCurrent: () => Promise<boolean>): Promise<boolean>
 }
 
 /** A daemon on the database, and what has come of a change there. */
@@ -208,22 +211,24 @@ export class PluginSharing {
       return true
     }
     if (!(await this.#takeTurn())) return false
-    if (!(await this.#isCurrent(change))) {
-      // Another one took its place before the turn came: it would be undone.
-      await store.batch([store.endTurn(cluster.self), ...this.#tell()])
-      return true
-    }
     this.#tried.add(change.id)
-    const [outcome, reason] = await this.#perform(change)
-    await this.#end(change, outcome, reason, [store.endTurn(cluster.self)])
+    const result = await this.#perform(change)
+    // Another one took its place before the turn came: it would be undone.
+    if (!result) await store.batch([store.endTurn(cluster.self), ...this.#tell()])
+    else await this.#end(change, ...result, [store.endTurn(cluster.self)])
     return true
   }
-  async #perform(change: PluginChange): Promise<readonly [outcome: Outcome['outcome'], reason: string]> {
+  /** `undefined` when another change has taken its place. */
+  async #perform(change: PluginChange): Promise<readonly [outcome: Outcome['outcome'], reason: string] | undefined> {
     const { log } = this.#deps
+    const isCurrent = (): Promise<boolean> => this.#isCurrent(change)
     try {
       const adopter = await this.#deps.adopter()
-      if (change.action === 'remove') await adopter.remove(change)
-      else await adopter.install(change, () => this.#archive(change))
+      const isDone =
+        change.action === 'remove'
+          ? await adopter.remove(change, isCurrent)
+          : await adopter.install(change, () => this.#archive(change), isCurrent)
+      if (!isDone) return undefined
       log.info(`plugin "${change.name}": ${describe(change)}`)
       return ['done', '']
     } catch (error) {

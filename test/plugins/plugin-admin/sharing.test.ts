@@ -44,7 +44,7 @@ async function install(host: TestHost, files: Record<string, string>): Promise<v
   const path = join(folder, 'plugin.tgz')
   await writeFile(path, pack(files))
   const answer = await call(host, 'POST', '/api/plugins/install', { path, accept_permissions: true, update: true })
-  expect([answer.status, answer.body.error]).toEqual([201, undefined])
+  expect([answer.status, answer.body.error?.message]).toEqual([201, undefined])
 }
 const uninstall = (host: TestHost, name: string, more = {}) =>
   call(host, 'POST', '/api/plugins/uninstall', { name, ...more })
@@ -166,6 +166,37 @@ it('a daemon that joins, or was stopped, does at its start what it has missed', 
   expect(existsSync(join(home, 'plugins/fresh'))).toBe(false)
 })
 
+it('a daemon that looks while a plugin is being removed there does not install it again', async () => {
+  const path = join(one.home, 'plugins/other')
+  await database.query('CREATE TABLE let_go (id int)')
+  const held = database.query(`DO $$ BEGIN
+    LOCK TABLE plugin_admin_change IN SHARE ROW EXCLUSIVE MODE;
+    FOR attempt IN 1..6000 LOOP
+      IF EXISTS (SELECT 1 FROM let_go) THEN RETURN; END IF;
+      PERFORM pg_sleep(0.01);
+    END LOOP;
+  END $$`)
+  const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event`
+  await eventually(async () => expect(await database.query(`${waits} = 'PgSleep'`)).toBe('1'))
+  const removed = uninstall(one, 'other')
+  await eventually(async () => expect(await database.query(`${waits}_type = 'Lock'`)).toBe('1'))
+  expect(existsSync(path)).toBe(false)
+  // What it installs makes the others look.
+  await using looked = await start('looked')
+  await eventually(async () => expect(await greeting(looked)).toBe('other'))
+  const { body } = await call(one, 'GET', '/api/cluster')
+  const own = body.members.find(({ name }: { name: string }) => name === 'one').id
+  const hasTurn = async () => (await database.query('SELECT holder FROM plugin_admin_turn')) === own
+  await eventually(async () => expect(existsSync(path) || (await hasTurn())).toBe(true))
+  await database.query('INSERT INTO let_go VALUES (1)')
+  await held
+  expect((await removed).status).toBe(200)
+  for (const host of [one, two, three]) await eventually(() => expect(hasPlugin(host, 'other')).toBe(false))
+  const { entries } = (await call(one, 'GET', '/api/audit/recent?limit=100&event_type=plugin_changed')).body
+  expect(entries.filter(({ details }: { details: string }) => /"other" .* removed from/.test(details))).toHaveLength(3)
+  await install(one, greeter('other', { name: 'other' }))
+})
+
 it('rows that no daemon wrote install nothing, and a turn of a dead daemon is taken over', async () => {
   await eventually(() => database.query("INSERT INTO plugin_admin_turn (id, holder) VALUES (1, 'a dead daemon')"))
   await database.query(`INSERT INTO plugin_admin_change (name, number, about, mac)
@@ -175,8 +206,8 @@ it('rows that no daemon wrote install nothing, and a turn of a dead daemon is ta
   await install(one, greeter('changed', { name: 'other', version: '1.0.1' }))
   for (const host of [two, three]) await eventually(async () => expect(await greeting(host)).toBe('changed'))
   for (const host of [two, three]) {
+    await eventually(() => expect(host.log.join('\n')).toContain('was not written by a daemon on this database'))
     expect(hasPlugin(host, 'forged')).toBe(false)
-    expect(host.log.join('\n')).toContain('was not written by a daemon on this database')
     const named = host.log.filter((line) => /plugin_admin_outcome with home "elsewhere".* counts as unknown/.test(line))
     expect(named).toHaveLength(1)
   }
