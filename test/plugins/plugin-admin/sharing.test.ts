@@ -51,6 +51,10 @@ const uninstall = (host: TestHost, name: string, more = {}) =>
 const greeting = async (host: TestHost): Promise<unknown> => (await call(host, 'GET', '/api/greeter')).body?.text
 const hasPlugin = (host: TestHost, name: string): boolean =>
   host.app.daemon.plugins().some((plugin) => plugin.name === name)
+interface Named {
+  readonly name: string
+}
+
 async function problems(host: TestHost): Promise<Readonly<Record<string, readonly string[]>>> {
   const { body } = await call(host, 'GET', '/api/cluster')
   return Object.fromEntries(
@@ -168,32 +172,40 @@ it('a daemon that joins, or was stopped, does at its start what it has missed', 
 
 it('a daemon that looks while a plugin is being removed there does not install it again', async () => {
   const path = join(one.home, 'plugins/other')
+  const gate = join(folder, 'let-in')
+  await writeFile(gate, '')
+  const held = `while (!fs.existsSync(${JSON.stringify(gate)})) await new Promise((resolve) => setTimeout(resolve, 5))`
+  await install(one, waiting(greeter('held', { name: 'other', version: '1.0.1' }), held))
+  for (const host of [two, three]) await eventually(async () => expect(await greeting(host)).toBe('held'))
+  await rm(gate)
+  await using late = await start('let-in')
+  await eventually(async () => expect(await database.query('SELECT holder FROM plugin_admin_turn')).not.toBe(''))
+
   await database.query('CREATE TABLE let_go (id int)')
-  const held = database.query(`DO $$ BEGIN
+  const locked = database.query(`DO $$ BEGIN
     LOCK TABLE plugin_admin_change IN SHARE ROW EXCLUSIVE MODE;
     FOR attempt IN 1..6000 LOOP
       IF EXISTS (SELECT 1 FROM let_go) THEN RETURN; END IF;
       PERFORM pg_sleep(0.01);
     END LOOP;
   END $$`)
-  const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event`
+  const waits = 'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event'
   await eventually(async () => expect(await database.query(`${waits} = 'PgSleep'`)).toBe('1'))
   const removed = uninstall(one, 'other')
   await eventually(async () => expect(await database.query(`${waits}_type = 'Lock'`)).toBe('1'))
   expect(existsSync(path)).toBe(false)
-  // What it installs makes the others look.
-  await using looked = await start('looked')
-  await eventually(async () => expect(await greeting(looked)).toBe('other'))
-  const { body } = await call(one, 'GET', '/api/cluster')
-  const own = body.members.find(({ name }: { name: string }) => name === 'one').id
+  // What it has installed makes the others look.
+  await writeFile(gate, '')
+  const { id: own } = (await call(one, 'GET', '/api/cluster')).body.members.find(({ name }: Named) => name === 'one')
   const hasTurn = async () => (await database.query('SELECT holder FROM plugin_admin_turn')) === own
   await eventually(async () => expect(existsSync(path) || (await hasTurn())).toBe(true))
   await database.query('INSERT INTO let_go VALUES (1)')
-  await held
+  await locked
   expect((await removed).status).toBe(200)
-  for (const host of [one, two, three]) await eventually(() => expect(hasPlugin(host, 'other')).toBe(false))
+  for (const host of [one, two, three, late]) await eventually(() => expect(hasPlugin(host, 'other')).toBe(false))
   const { entries } = (await call(one, 'GET', '/api/audit/recent?limit=100&event_type=plugin_changed')).body
-  expect(entries.filter(({ details }: { details: string }) => /"other" .* removed from/.test(details))).toHaveLength(3)
+  const added = entries.filter(({ details }: { details: string }) => /installation of plugin "other"/.test(details))
+  expect(added).toHaveLength(5)
   await install(one, greeter('other', { name: 'other' }))
 })
 
