@@ -47,6 +47,7 @@ export default definePlugin({
         ),
         0,
       ),
+      search_max_messages: fields.integer('Messages that one search looks at, from the newest on.', 500_000, 1, 1e9),
       cleanup_interval_hours: fields.integer('Hours between two searches for sessions to remove.', 24, 1, 500),
     }),
   ),
@@ -77,7 +78,7 @@ export default definePlugin({
     })
     const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
-      searchRoute({ db, agents }),
+      searchRoute({ db, agents, maxMessages: config.search_max_messages }),
       ...sessionRoutes({
         sessions,
         agents,

@@ -359,6 +359,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/triggers/firing.test.ts',
     'asks the agent once, with the event as a sentence, keeps max_result_chars and sends the whole result',
   ],
+  'plugins.sessions.search_max_messages': [
+    'test/plugins/sessions/search.test.ts',
+    'messages that have all words are found',
+  ],
   'plugins.mcp-server.max_hops': [
     'test/plugins/mcp-server/hops.test.ts',
     'call each other in a circle end at max_hops',

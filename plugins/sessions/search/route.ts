@@ -10,7 +10,14 @@ const SearchQuery = v.object({
 })
 const Found = v.object({ results: v.array(v.record(v.string(), v.nullable(v.string()))), complete: v.boolean() })
 
-export const searchRoute = (deps: { readonly db: PluginDatabase; readonly agents: Agents }): AnyRoute =>
+export interface SearchDeps {
+  readonly db: PluginDatabase
+  readonly agents: Agents
+  /** Of all messages, from the newest on, that one search looks at. */
+  readonly maxMessages: number
+}
+
+export const searchRoute = (deps: SearchDeps): AnyRoute =>
   defineRoute({
     method: 'GET',
     path: '/api/sessions/search',
@@ -21,5 +28,5 @@ export const searchRoute = (deps: { readonly db: PluginDatabase; readonly agents
     query: SearchQuery,
     returns: Found,
     errors: ['agent_not_found', 'invalid_request'],
-    handle: async ({ query }) => (await import('./answer.ts')).answer(deps, query),
+    handle: async ({ query, signal }) => (await import('./answer.ts')).answer(deps, query, signal),
   })

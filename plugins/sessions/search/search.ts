@@ -5,8 +5,6 @@ import type { FoundRow, Patterns, Place, SearchStore } from './store.ts'
 
 /** Messages of one statement: others have their turn between two. */
 const PAGE = 2_000
-/** Of all of them: a search ends, and says so. */
-const MAX_MESSAGES = 500_000
 const MAX_WORDS = 16
 const SNIPPET_CHARS = 160
 /** After every id of a turn, which are hexadecimal. */
@@ -41,14 +39,18 @@ export async function searchMessages(
     text,
     agentId = '',
     limit,
-    maxMessages = MAX_MESSAGES,
+    maxMessages,
     page = PAGE,
+    signal,
   }: {
     readonly text: string
     readonly agentId?: string | undefined
     readonly limit: number
-    readonly maxMessages?: number
+    /** Of all of them: a search ends there, and says so. */
+    readonly maxMessages: number
     readonly page?: number
+    /** Of who waits for the answer: the search ends with it. */
+    readonly signal: AbortSignal
   },
 ): Promise<SearchAnswer> {
   const words = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu))].slice(0, MAX_WORDS)
@@ -57,6 +59,7 @@ export async function searchMessages(
   let found: FoundMessage[] = []
   let before: Place | undefined = LAST
   for (let looked = 0; before && looked < maxMessages; looked += page) {
+    signal.throwIfAborted()
     const end: Place | undefined = await store.endOfPage(before, page)
     const rows = await store.matches(before, end ?? FIRST, agentId, patterns)
     found = [...found, ...rows.flatMap((row) => toFound(row, words))]

@@ -35,7 +35,15 @@ describe.each(engines)('on %s', (engine) => {
       ['05', 'user', `${'x '.repeat(200)}boats in KIEL ${'y '.repeat(200)}`, '2026-08-01T10:00:00.000Z'],
     ])
     const store = new SearchStore(db)
-    const search = (text: string, more: object = {}) => searchMessages(store, { text, limit: 10, page: 2, ...more })
+    const search = (text: string, more: object = {}) =>
+      searchMessages(store, {
+        text,
+        limit: 10,
+        page: 2,
+        maxMessages: 100,
+        signal: new AbortController().signal,
+        ...more,
+      })
     const ids = async (text: string, more: object = {}) =>
       (await search(text, more)).found.map(({ messageId }) => messageId)
     expect(await ids('boat')).toEqual(['s2-0', 's1-1', 's1-0'])
@@ -47,6 +55,8 @@ describe.each(engines)('on %s', (engine) => {
     expect(await ids('type')).toEqual(['s1-3'])
     expect((await search('boat')).isComplete).toBe(true)
     expect(await search('boat', { maxMessages: 2 })).toMatchObject({ isComplete: false })
+    // Who has left waits for no more pages.
+    await expect(search('boat', { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
     const [found] = (await search('boats')).found
     expect(found).toMatchObject({ sessionId: 's2', agentId: 'eve', label: 'label of s2', role: 'user' })
     expect(found?.snippet).toMatch(/^…(x )+boats in KIEL( y)+…$/)
