@@ -155,3 +155,11 @@ function withoutEffect(document: ManifestDocument): string[] {
 export function isTable(value: unknown): value is TomlTable {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
+
+/** Throws `payload_too_large`. */
+export function checkManifestSize(manifestToml: string, limit: number): void {
+  if (Buffer.byteLength(manifestToml) <= limit) return
+  throw new Refusal('payload_too_large', `manifest_toml: at most ${limit} bytes (plugins.agents.max_manifest_bytes)`, {
+    details: { limit_bytes: limit },
+  })
+}

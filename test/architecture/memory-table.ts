@@ -80,6 +80,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/a2a/server/index.ts: loaded opened scheme
       plugins/agents/index.ts: proofs
       plugins/agents/shipped.ts: #key
+      plugins/agents/service.ts: #loadedChanges
       plugins/approvals/index.ts: loading
       plugins/approvals/proof.ts: #named
       plugins/approvals/service.ts: #standing
