@@ -239,7 +239,7 @@ it('a step of a workflow gets the answer of its turn that another daemon took ov
   const { run_id: run } = (await one.host.json('POST', `/api/workflows/${id}/run?wait=false`, { input: '' })).body
   await fake.request(0)
   await declareDead(two, database)
-  await expect.poll(() => database.query('SELECT state FROM journal_turn')).toBe('done')
+  await expect.poll(() => database.query("SELECT state || coalesce(error, '') FROM journal_turn")).toBe('done')
 
   wakeUp.resolve()
   const end = async (): Promise<Json> => (await two.host.json('GET', `/api/workflows/runs/${run}`)).body
@@ -262,7 +262,7 @@ it('the end of a turn is written when the server of the database is back', async
   await eventually(() => expect(one.host.log.join('\n')).toContain('cannot be written yet; that is tried again'))
   await server.start()
   expect(await (await asked).json()).toMatchObject({ response: 'It began and ended.' })
-  expect(await database.query('SELECT state FROM journal_turn')).toBe('done')
+  expect(await database.query("SELECT state || coalesce(error, '') FROM journal_turn")).toBe('done')
   one.host.defects()
 })
 
