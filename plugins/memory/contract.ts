@@ -40,6 +40,11 @@ export interface NewMemory {
   readonly createdAt?: string | undefined
   /** Makes a repeat of the same write no second memory, such as the id of a turn and a number. */
   readonly idempotencyKey?: string | undefined
+  /**
+   * Idempotency keys of this agent: the memory is not written when one that was written under any of them has been
+   * deleted, so that work that is done again does not bring it back.
+   */
+  readonly unlessDeleted?: readonly string[] | undefined
 }
 export interface Memory extends NewMemory {
   readonly id: string

@@ -68,6 +68,7 @@ export class MemoryService implements Memories {
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
     const statements: Statement[] = []
+    let isRepeatable = false
     for (const [place, memory] of memories.entries()) {
       const at = now()
       const id =
@@ -76,7 +77,13 @@ export class MemoryService implements Memories {
           : stableId('memory', memory.agentId, memory.idempotencyKey)
       const draft = { ...memory, id, at, createdAt: memory.createdAt ?? toIso(at) }
       drafts.push(draft)
-      statements.push(store.insert(draft, settings.max_notes_per_agent))
+      // An id that its caller gives is of work that may be done again, too.
+      const unlessDeleted =
+        memory.idempotencyKey === undefined && ids[place] !== undefined
+          ? [id]
+          : (memory.unlessDeleted ?? []).map((key) => stableId('memory', memory.agentId, key))
+      isRepeatable ||= unlessDeleted.length > 0 || memory.idempotencyKey !== undefined
+      statements.push(store.insert(draft, settings.max_notes_per_agent, unlessDeleted))
       if (draft.supersedes !== undefined) statements.push(...store.supersede(draft))
     }
     if (drafts.length === 0) return []
@@ -85,9 +92,8 @@ export class MemoryService implements Memories {
     } catch (error) {
       throw (await this.#supersededAlready(drafts)) ?? error
     }
-    const known = memories.some(({ idempotencyKey }) => idempotencyKey !== undefined)
-    if (!known) return drafts.map(toMemory)
-    // Some may have been there before, and changed since.
+    if (!isRepeatable) return drafts.map(toMemory)
+    // Some may have been there before, and changed or deleted since.
     const found = new Map((await store.byIds(drafts.map(({ id }) => id))).map((memory) => [memory.id, memory]))
     return drafts.flatMap(({ id }) => found.get(id) ?? [])
   }
@@ -308,7 +314,7 @@ export class MemoryService implements Memories {
 
 export const notFound = (id: string): Refusal => new Refusal('memory_not_found', `There is no memory ${id}`)
 
-function toMemory({ at: _at, ...draft }: Draft): Memory {
+function toMemory({ at: _at, unlessDeleted: _keys, ...draft }: Draft): Memory {
   return {
     ...omitUndefined(draft),
     metadata: draft.metadata ?? {},

@@ -27,6 +27,9 @@ export interface Page {
 /** A memory that is being added. */
 export type Draft = NewMemory & { readonly id: string; readonly at: number; readonly createdAt: string }
 
+/** Held by what deletes memories, and by what must not write again what was deleted. */
+const DELETION = 'memory_tombstone'
+
 /** The statements on memories; those of what happens to them with time are in `UpkeepStore`. */
 export class MemoryStore {
   readonly #db: PluginDatabase
@@ -42,8 +45,11 @@ export class MemoryStore {
     return this.#db.batch(statements)
   }
 
-  /** Writes nothing when the agent has one with this idempotency key. `maxNotes`: for one with a key. */
-  insert(draft: Draft, maxNotes: number): Statement {
+  /**
+   * Writes nothing when the agent has one with this idempotency key, nor when one of `unlessDeleted` was deleted.
+   * `maxNotes`: for one with a key.
+   */
+  insert(draft: Draft, maxNotes: number, unlessDeleted: readonly string[] = []): Statement {
     const { agentId, key = null } = draft
     const values = {
       tags: JSON.stringify(draft.tags),
@@ -51,6 +57,7 @@ export class MemoryStore {
       metadata: JSON.stringify(draft.metadata ?? {}),
     }
     if (key !== null) return this.#insertNote(draft, key, values, maxNotes)
+    if (unlessDeleted.length > 0) return this.#insertUnlessDeleted(draft, values, unlessDeleted)
     return this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
         confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
         accessed_at, access_count, strength, embedded_with)
@@ -59,6 +66,29 @@ export class MemoryStore {
         ${values.metadata}, ${draft.supersedes ?? null}, '', ${draft.idempotencyKey ?? null}, ${draft.createdAt},
         ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence}, '')
       ON CONFLICT (agent_id, idempotency_key) DO NOTHING`
+  }
+  /** `exclusive`, as a deletion is: one that is not committed yet leaves no mark that could be seen here. */
+  #insertUnlessDeleted(
+    draft: Draft,
+    values: { readonly tags: string; readonly source: string; readonly metadata: string },
+    ids: readonly string[],
+  ): Statement {
+    return {
+      ...this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
+        confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
+        accessed_at, access_count, strength, embedded_with)
+      SELECT CAST(${draft.id} AS TEXT), CAST(${draft.agentId} AS TEXT), CAST(${draft.userId ?? ''} AS TEXT),
+        CAST(${draft.sessionId ?? ''} AS TEXT), CAST(${draft.level} AS TEXT), CAST(${draft.category ?? null} AS TEXT),
+        CAST(${draft.content} AS TEXT), NULL, CAST(${draft.confidence} AS DOUBLE PRECISION),
+        CAST(${values.tags} AS TEXT), CAST(${values.source} AS TEXT), CAST(${values.metadata} AS TEXT),
+        CAST(${draft.supersedes ?? null} AS TEXT), '', CAST(${draft.idempotencyKey ?? null} AS TEXT),
+        CAST(${draft.createdAt} AS TEXT), CAST(${draft.createdAt} AS TEXT), CAST(${draft.at} AS BIGINT), 0,
+        CAST(${draft.confidence} AS DOUBLE PRECISION), ''
+      WHERE NOT EXISTS (SELECT 1 FROM memory_tombstone
+        WHERE memory_tombstone.id IN (SELECT key FROM json_each(${idSet(ids)})))
+      ON CONFLICT (agent_id, idempotency_key) DO NOTHING`,
+      exclusive: DELETION,
+    }
   }
   /** With too many of them the content becomes NULL, which the column refuses, so that the whole batch fails. */
   #insertNote(
@@ -125,10 +155,13 @@ export class MemoryStore {
   forget(ids: readonly string[], by: string, at: string): readonly Statement[] {
     const set = idSet(ids)
     return [
-      this.#db.sql`INSERT INTO memory_tombstone (id, agent_id, user_id, created_at, deleted_at, deleted_by)
+      {
+        ...this.#db.sql`INSERT INTO memory_tombstone (id, agent_id, user_id, created_at, deleted_at, deleted_by)
         SELECT id, agent_id, user_id, created_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT) FROM memory_entry
         WHERE id IN (SELECT key FROM json_each(${set}))
         ON CONFLICT (id) DO NOTHING`,
+        exclusive: DELETION,
+      },
       ...relationsOfForgotten(this.#db, set),
       this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
       this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,

@@ -47,6 +47,8 @@ that say it, copied exactly", "category": one of ${CATEGORIES.join(', ')}, "conf
 the known fact that is no longer true, else null, "relations": [{"subject": "the user", "subject_type": "person", \
 "relation": "works_at", "object": "Acme", "object_type": "organization"}]}]}. With nothing to note: {"facts": []}.`
 
+/** Of one message. */
+export const MAX_FACTS = 40
 const short = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
 const TripleSchema = v.object({
   subject: short(200),
@@ -69,7 +71,7 @@ const Answer = v.object({
         relations: v.fallback(v.pipe(v.array(TripleSchema), v.maxLength(8)), []),
       }),
     ),
-    v.maxLength(40),
+    v.maxLength(MAX_FACTS),
   ),
 })
 

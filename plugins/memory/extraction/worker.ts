@@ -8,7 +8,7 @@ import type { Memories, Memory, MemoryReader, MemorySource, NewMemory } from '..
 import { mayUseOwn } from '../entries/access.ts'
 import { aboutTag, compare, isOutside } from './compare.ts'
 import type { Fact } from './fact.ts'
-import { extractByModel, extractionModel } from './model.ts'
+import { extractByModel, extractionModel, MAX_FACTS } from './model.ts'
 import type { ModelDeps } from './model.ts'
 import { ownWords } from './own-words.ts'
 import { extractByRules } from './rules.ts'
@@ -169,12 +169,18 @@ async function remember(deps: WorkerDeps, said: Said, signal: AbortSignal): Prom
     if (supersedes !== undefined) replaced.add(supersedes)
     added.push({ fact, memory: supersedes === undefined ? draft : { ...draft, supersedes } })
   }
-  const stored = await memories.add(added.map(({ memory }) => memory))
-  // Counted once it is on disk.
-  for (const outcome of outcomes) count(outcome)
-  for (const [index, memory] of stored.entries()) {
-    const fact = added[index]?.fact
-    if (fact) await relate(deps, memory, memory.id, fact)
+  // A model may name the facts in another order, or more of them, when it is asked again.
+  const keys = Array.from({ length: Math.max(MAX_FACTS, sure.length) }, (_, index) => keyOf(said, index))
+  const stored = await memories.add(added.map(({ memory }) => ({ ...memory, unlessDeleted: keys })))
+  // Under the key of a fact there may be another one, of a run before.
+  const byKey = new Map(stored.map((memory) => [memory.idempotencyKey, memory]))
+  for (const [index, { fact, memory: draft }] of added.entries()) {
+    const memory = byKey.get(draft.idempotencyKey)
+    if (memory?.content !== draft.content) continue
+    // Counted once it is on disk.
+    const outcome = outcomes[index]
+    if (outcome) count(outcome)
+    await relate(deps, memory, memory.id, fact)
   }
   return stored
 }
@@ -246,6 +252,7 @@ function toMemory({ turn, message, labels, person, source }: Said, fact: Fact, i
     confidence: fact.confidence,
     tags: [...new Set(tags)],
     source: source ?? { kind: isOwn ? 'message' : 'person', turnId, messageId: message.id, sessionId, person, labels },
-    idempotencyKey: `${turnId}:${index}`,
+    idempotencyKey: keyOf({ turn }, index),
   }
 }
+const keyOf = ({ turn }: Pick<Said, 'turn'>, index: number): string => `${turn.turnId}:${index}`

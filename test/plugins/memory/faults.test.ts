@@ -2,6 +2,7 @@ import { Refusal } from 'svc/sdk'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import { openExtraction, turnOf } from './open-extraction.ts'
+import { memoryOf } from './open-store.ts'
 
 const reader = { agentId: 'a', all: true } as const
 const fact = (content: string, quote: string, more: object = {}) =>
@@ -29,6 +30,41 @@ describe.each(['SQLite', 'PostgreSQL'])('remembering on %s', (engine) => {
       'located_in Lisbon',
       'works_at Acme',
     ])
+  })
+
+  it('brings nothing back that was deleted before the message was read again, in whatever order it is found then', async () => {
+    const stage = await open()
+    const { memories } = stage.opened
+    const turn = turnOf('a', 'I work at Acme. I live in Lisbon.')
+    const acme = { content: 'The user works at Acme.', quote: 'I work at Acme', confidence: 0.9 }
+    const lisbon = { content: 'The user lives in Lisbon.', quote: 'I live in Lisbon', confidence: 0.9 }
+    const triple = { subject: 'the user', subject_type: 'person', relation: 'located_in', object_type: 'location' }
+    const placed = { ...lisbon, relations: [{ ...triple, object: 'Lisbon' }] }
+    stage.answers.push(
+      JSON.stringify({ facts: [acme, lisbon] }),
+      JSON.stringify({ facts: [placed, acme] }),
+      JSON.stringify({ facts: [lisbon, { ...acme, content: 'Acme employs this person.' }, acme] }),
+    )
+    await stage.run(turn)
+    const { memories: found } = await memories.list({ reader: { kind: 'operator' }, limit: 9, offset: 0 })
+    const deleted = found.find(({ content }) => content === acme.content)
+    await memories.forget([deleted?.id ?? ''], 'a person')
+    for (let times = 0; times < 2; times++) {
+      await stage.run(turn)
+      expect(await stage.contents('a')).toEqual([lisbon.content])
+    }
+    expect(stage.counts.get('added')).toBe(2)
+    expect(await stage.graph.query(reader, {})).toMatchObject([{ target: { name: 'Lisbon' } }])
+  })
+
+  it('writes no memory under an id that its caller gives again after it was deleted', async () => {
+    const { memories } = (await open()).opened
+    const id = '0f6a1b3c-0000-4000-8000-000000000000'
+    const add = async () => (await memories.add([memoryOf('a', 'aubergine')], [id])).length
+    expect(await add()).toBe(1)
+    await memories.forget([id], 'a person')
+    expect(await add()).toBe(0)
+    expect(await memories.find(id)).toBeUndefined()
   })
 
   it('keeps the newest of what contradicts, in whatever order turns are read, and again', async () => {
