@@ -39,6 +39,27 @@ it('a device that is paired at one is let in by the other, and no longer once it
   await eventually(async () => expect(await statusAt(one, bearer)).toBe(401))
 })
 
+it('turns of a device that is removed with what it began stop wherever they run', async () => {
+  const { agent_id: agent } = await call(one, 'POST', '/api/agents', {
+    manifest_toml: 'name = "asks"\n[capabilities]\ntools = ["system_time"]\n[metadata]\napproval = "always"\n',
+  })
+  const { id, bearer } = await pair(one)
+  const say = (host: TestHost, headers: Record<string, string>) =>
+    host.json('POST', `/api/agents/${agent}/message`, { message: 'use system_time {}' }, headers)
+  const turns = async (): Promise<Json> => (await call(two, 'GET', `/api/agents/${agent}/turns`)).turns
+  const states = async () => (await turns()).map(({ state }: { state: string }) => state).toSorted()
+  // One waits for a person, the other behind it.
+  const ended = [say(one, bearer), say(one, bearer)]
+  await eventually(async () => expect(await states()).toEqual(['queued', 'waiting']))
+  const path = `/api/pairing/devices/${id}?effects=stop`
+  await eventually(async () => expect((await listed(two)).map(({ device_id }) => device_id)).toContain(id))
+  const { stopped } = await call(two, 'DELETE', path)
+  expect(stopped.map(({ kind }: { kind: string }) => kind)).toEqual(['turn', 'turn'])
+  await eventually(async () => expect(await states()).toEqual(['cancelled', 'cancelled']))
+  await Promise.all(ended)
+  expect((await call(two, 'GET', `/api/approvals?agent_id=${agent}&status=pending`)).approvals).toEqual([])
+})
+
 it('limits of the budget that two set are those of both', async () => {
   await Promise.all([one, two].map((host) => call(host, 'GET', '/api/budget')))
   await Promise.all([
