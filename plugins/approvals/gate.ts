@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { Tools } from 'svc/sdk'
 import type { ToolCallAttempt } from '../chat/contract.ts'
@@ -54,7 +55,9 @@ export class ApprovalGate {
       return
     }
     for (;;) {
-      const approval = await this.#decide(attempt, hash, standing)
+      // Held until the approval is used: an equal call at the same moment asks for its own.
+      using held = new DisposableStack()
+      const approval = await this.#decide(attempt, hash, standing, held)
       if (approval.state !== 'approved') throw refused(approval)
       // Another call with the same action has used the approval up: this one needs its own.
       if (!(await store.consume(approval.id, toIso(clock.now())))) continue
@@ -72,12 +75,17 @@ export class ApprovalGate {
   }
 
   /** The answer to the request for this call, which is made unless there is one. */
-  async #decide(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
+  async #decide(
+    attempt: ToolCallAttempt,
+    hash: string,
+    standing: Standing | undefined,
+    held: DisposableStack,
+  ): Promise<Approval> {
     const { service, leaving } = this.#deps
     const signal = AbortSignal.any([attempt.signal, leaving])
     if (leaving.aborted) throw reloading()
     signal.throwIfAborted()
-    const approval = await this.#findOrRequest(attempt, hash, standing)
+    const approval = await this.#findOrRequest(attempt, hash, standing, held)
     if (approval.state !== 'pending') return approval
     attempt.waits?.()
     try {
@@ -108,22 +116,34 @@ export class ApprovalGate {
     return assessed?.harm ?? riskOf(tool, risk)
   }
 
-  /** The request that decides this call: an existing one, or a new one. */
-  async #findOrRequest(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
+  /** The request that decides this call: an existing one, or a new one. No other call takes it while it is held. */
+  async #findOrRequest(
+    attempt: ToolCallAttempt,
+    hash: string,
+    standing: Standing | undefined,
+    held: DisposableStack,
+  ): Promise<Approval> {
     const { service, store, tools } = this.#deps
     const { agent, tool, args, refusal, suspicion, turnId, sessionId, callId } = attempt
+    const take = (row: RequestRow): Approval => {
+      held.use(service.hold(row.id))
+      return toApproval(row)
+    }
     // The answer to a form permits no call.
     const rows = (await store.ofAction(agent.id, hash)).filter(({ form }) => form === null)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
     // Requested before a restart, or before the plugin was reloaded.
-    if (own) return toApproval(own)
+    if (own) return take(own)
     const rejected = rows.find((row) => row.turn_id === turnId && (row.state === 'rejected' || row.state === 'expired'))
     // A model that repeats a rejected call must not wear out the person.
     if (rejected) return toApproval(rejected)
     const usable = rows.find((row) => this.#isUsable(row, sessionId))
-    if (usable) return toApproval(usable)
+    if (usable) return take(usable)
     const assessed = tools.find(tool)?.assess?.(args)
+    const id = randomUUID()
+    held.use(service.hold(id))
     return service.request({
+      id,
       agentId: agent.id,
       agentName: agent.name,
       turnId,

@@ -229,8 +229,7 @@ export class ApprovalService implements Approvals {
   /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
   async decision(id: string, signal: AbortSignal): Promise<Approval> {
     const { promise, resolve, reject } = Promise.withResolvers<Approval>()
-    const waiters = this.#waiters.get(id) ?? new Set()
-    this.#waiters.set(id, waiters.add(resolve))
+    this.#addWaiter(id, resolve)
     const stop = (): void => reject(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -243,8 +242,7 @@ export class ApprovalService implements Approvals {
       return await promise
     } finally {
       signal.removeEventListener('abort', stop)
-      waiters.delete(resolve)
-      if (waiters.size === 0) this.#waiters.delete(id)
+      this.#removeWaiter(id, resolve)
     }
   }
   /** A request was decided by another daemon on the database: who waits for the answer here gets it. */
@@ -266,6 +264,20 @@ export class ApprovalService implements Approvals {
   }
   awaited(id: string): boolean {
     return this.#waiters.has(id)
+  }
+  /** A call takes the request for itself until this is disposed of: it counts as awaited, also before it is on disk. */
+  hold(id: string): Disposable {
+    const waiter = (): void => undefined
+    this.#addWaiter(id, waiter)
+    return { [Symbol.dispose]: () => this.#removeWaiter(id, waiter) }
+  }
+  #addWaiter(id: string, waiter: (approval: Approval) => void): void {
+    this.#waiters.set(id, (this.#waiters.get(id) ?? new Set()).add(waiter))
+  }
+  #removeWaiter(id: string, waiter: (approval: Approval) => void): void {
+    const waiters = this.#waiters.get(id)
+    waiters?.delete(waiter)
+    if (waiters?.size === 0) this.#waiters.delete(id)
   }
 
   /** Expires the pending requests of an agent, or of one of its turns. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { Principal } from '../../../core/auth/principal.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
@@ -496,20 +496,58 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(told.filter(({ state }) => state === 'pending')).toHaveLength(1)
   })
 
-  it('two equal calls at once need two approvals', async () => {
+  it('two equal calls at once ask for two approvals', async () => {
     const { gate, service } = await start(engine)
     const calls = [gate(attempt({ callId: 'a' })), gate(attempt({ callId: 'b' }))]
-    // The second one may have found the request of the first before that was awaited, and asks once it is used.
-    const approveOne = async (): Promise<void> => {
-      let id: string | undefined
-      await expect
-        .poll(async () => (id = (await service.list()).find(({ state }) => state === 'pending')?.id))
-        .toBeDefined()
-      await service.approve(id ?? '', 'operator')
-    }
-    await approveOne()
-    expect(await Promise.race(calls.map(outcome))).toBe('passed')
-    await approveOne()
+    for (const { id } of await pending(service, 2)) await service.approve(id, 'operator')
+    expect(await Promise.all(calls.map(outcome))).toEqual(['passed', 'passed'])
+    expect(await service.list()).toHaveLength(2)
+  })
+
+  it('a call that finds the request of an equal one which is about to wait for it asks for its own', async () => {
+    const { gate, service, store } = await start(engine)
+    const asked = Promise.withResolvers<readonly Approval[]>()
+    let second: Promise<string> | undefined
+    const commit = store.commit.bind(store)
+    vi.spyOn(store, 'commit').mockImplementationOnce(async (...statements) => {
+      await commit(...statements)
+      second = outcome(gate(attempt({ callId: 'b' })))
+      asked.resolve(pending(service, 2))
+      await asked.promise
+    })
+    const first = outcome(gate(attempt({ callId: 'a' })))
+    for (const { id } of await asked.promise) await service.approve(id, 'operator')
+    expect([await first, await second]).toEqual(['passed', 'passed'])
+  })
+
+  it('an approval that a call is about to use is not used by an equal one', async () => {
+    const { gate, service, store } = await start(engine)
+    let second: Promise<string> | undefined
+    const consume = store.consume.bind(store)
+    vi.spyOn(store, 'consume').mockImplementationOnce(async (...use) => {
+      second = outcome(gate(attempt({ callId: 'b' })))
+      await pending(service)
+      return consume(...use)
+    })
+    const first = outcome(gate(attempt({ callId: 'a' })))
+    const [request] = await pending(service)
+    await service.approve(request?.id ?? '', 'operator')
+    expect(await first).toBe('passed')
+    await service.reject((await pending(service))[0]?.id ?? '', 'operator')
+    expect(await second).toContain('rejected')
+  })
+
+  it('of two equal calls at once one takes the request that nobody waits for, and the other asks', async () => {
+    const { gate, service } = await start(engine)
+    const left = new AbortController()
+    const gone = outcome(gate(attempt({ turnId: 'gone', signal: left.signal })))
+    const [request] = await pending(service)
+    left.abort(new Error('left'))
+    await gone
+    const calls = [gate(attempt({ callId: 'a' })), gate(attempt({ callId: 'b' }))]
+    const asked = await pending(service, 2)
+    expect(asked.map(({ id }) => id)).toContain(request?.id)
+    for (const { id } of asked) await service.approve(id, 'operator')
     expect(await Promise.all(calls.map(outcome))).toEqual(['passed', 'passed'])
     expect(await service.list()).toHaveLength(2)
   })
