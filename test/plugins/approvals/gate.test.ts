@@ -5,6 +5,7 @@ import * as v from 'valibot'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { Principal } from '../../../core/auth/principal.ts'
+import type { Statement } from '../../../core/storage/database.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
@@ -509,7 +510,7 @@ describe.each(engines)('the gate on %s', (engine) => {
     const asked = Promise.withResolvers<readonly Approval[]>()
     let second: Promise<string> | undefined
     const commit = store.commit.bind(store)
-    vi.spyOn(store, 'commit').mockImplementationOnce(async (...statements) => {
+    vi.spyOn(store, 'commit').mockImplementationOnce(async (...statements: readonly Statement[]) => {
       await commit(...statements)
       second = outcome(gate(attempt({ callId: 'b' })))
       asked.resolve(pending(service, 2))
