@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { fields, fileOnly } from 'svc/sdk'
+import { fields, fileOnly, settable } from 'svc/sdk'
 import { proactiveEntries } from './extraction/settings.ts'
 import { graphEntries } from './graph/config.ts'
 
@@ -7,6 +7,9 @@ const { integer, flag } = fields
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
 const share = (description: string, fallback: number) =>
   v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description(description)), fallback)
+
+/** Neither opens a memory to somebody else, nor deletes or stores more of them. */
+const ADJUSTS = 'says how memories are weighed, and opens none of them'
 
 /** `[plugins.memory]`. */
 export const Settings = fileOnly(
@@ -28,13 +31,13 @@ export const Settings = fileOnly(
     max_versions: integer('Former contents that are kept of one memory.', 50, 0, 10_000),
     max_import: integer('Memories of one import.', 10_000, 1, 100_000),
     session_ttl_hours: integer('Hours after which memories of level session are forgotten.', 24, 1, 87_600),
-    decay_rate: share('How fast confidence decays, per day without use; 0: never.', 0.01),
+    decay_rate: settable(ADJUSTS, share('How fast confidence decays, per day without use; 0: never.', 0.01)),
     expiry: flag('Whether memories that nobody uses are forgotten after some days.'),
     agent_expiry_days: integer('With expiry: days without use of those of level agent.', 30, 1, 36_500),
     user_expiry_days: integer('With expiry: days without use of those of level user; 0: never.', 0, 0, 36_500),
     sweep_minutes: integer('Minutes between two runs of decay and cleanup.', 60, 1, 10_080),
     tombstone_days: integer('Days for which it is known that a memory was deleted.', 365, 1, 36_500),
-    duplicate_threshold: share('Similarity from which two memories count as the same.', 0.85),
+    duplicate_threshold: settable(ADJUSTS, share('Similarity from which two memories count as the same.', 0.85)),
     max_compared: integer('Newest memories of an agent that are compared to find duplicates.', 100, 2, 2_000),
     min_word_match: share(
       'Share of the weight of the words of a question that a memory must have to be an answer.',

@@ -1,4 +1,4 @@
-import { Broadcast } from 'svc/internal'
+import { Broadcast, Configuration } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilled, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -21,7 +21,7 @@ export default definePlugin({
   name: 'memory',
   version: '2.0.0',
   config: Settings,
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, queue: Queue },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, configuration: Configuration, queue: Queue },
   optional: { inference: Inference, sessions: Sessions, screening: Screening, usage: Usage },
   provides: { memories: Memories },
   hooks: [MemoryChanged],
@@ -74,7 +74,7 @@ export default definePlugin({
       screening: () => ctx.optional('screening'),
       usage: () => ctx.optional('usage'),
     })
-    routes.add(...memoryRoutes(memories, report))
+    routes.add(...memoryRoutes(memories, report, services))
     return { memories: served }
   },
 })

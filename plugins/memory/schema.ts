@@ -171,6 +171,16 @@ export const ConfigView = v.object({
     max_memories_per_agent: v.number(),
   }),
 })
+/** What GET shows may be sent back. */
+export const ConfigChange = v.object({
+  ...v.partial(v.omit(ConfigView, ['proactive_memory'])).entries,
+  proactive_memory: v.optional(v.partial(ConfigView.entries.proactive_memory)),
+})
+export const ConfigChanged = v.object({
+  config: ConfigView,
+  changed: v.pipe(v.array(v.string()), v.description('Keys that were written into config.toml.')),
+  overridden: v.pipe(v.record(v.string(), v.string()), v.description('Keys of them that something else overrides.')),
+})
 export const Stats = v.object({
   total: v.number(),
   user_count: v.number(),

@@ -1,20 +1,34 @@
 import * as v from 'valibot'
-import { fields } from 'svc/sdk'
+import { fields, settable } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 
 const { integer, flag } = fields
 const share = (description: string, fallback: number) =>
   v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description(description)), fallback)
 
+const PER_AGENT = 'the manifest of an agent says it too, and the budget holds'
+
 /** What `[plugins.memory]` says about remembering by itself; `[proactive_memory]` of a manifest says it for one agent. */
 export const proactiveEntries = {
-  auto_memorize: flag('Whether agents remember what they are told by themselves, where their manifest says nothing.'),
-  auto_retrieve: flag('Whether what an agent remembers is part of its prompt, where its manifest says nothing.'),
-  extraction_model: v.optional(
-    v.pipe(v.string(), v.description('Model that finds what to remember, such as provider/model; empty: a cheap one.')),
-    '',
+  auto_memorize: settable(
+    PER_AGENT,
+    flag('Whether agents remember what they are told by themselves, where their manifest says nothing.'),
   ),
-  extraction_threshold: share('Confidence below which something is not remembered.', 0.7),
+  auto_retrieve: settable(
+    PER_AGENT,
+    flag('Whether what an agent remembers is part of its prompt, where its manifest says nothing.'),
+  ),
+  extraction_model: settable(
+    PER_AGENT,
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.description('Model that finds what to remember, such as provider/model; empty: a cheap one.'),
+      ),
+      '',
+    ),
+  ),
+  extraction_threshold: settable(PER_AGENT, share('Confidence below which something is not remembered.', 0.7)),
   extraction_chars: integer(
     'Longest message that is searched for something to remember, in characters.',
     8_000,
@@ -23,7 +37,7 @@ export const proactiveEntries = {
   ),
   extraction_tokens: integer('Longest answer of the model that finds it, in tokens.', 1_024, 64, 16_384),
   extraction_give_up_hours: integer('Hours after which it is given up when the budget does not allow it.', 24, 1, 720),
-  max_retrieve: integer('Memories that are added to one prompt at most.', 5, 1, 100),
+  max_retrieve: settable(PER_AGENT, integer('Memories that are added to one prompt at most.', 5, 1, 100)),
   retrieve_tokens: integer('Longest text of them, in tokens.', 600, 50, 32_000),
   use_days: integer('Days for which it is known which memories an answer was given.', 365, 1, 36_500),
   retrieve_timeout_ms: integer('Longest wait for them; the turn goes on without, in milliseconds.', 2_000, 10, 60_000),

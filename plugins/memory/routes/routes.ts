@@ -5,6 +5,7 @@ import { AgentParams } from '../../agents/contract.ts'
 import type { OpenMemories } from '../entries/open.ts'
 import * as schema from '../schema.ts'
 import type { Report } from '../composition.ts'
+import type { ConfigChangeDeps } from './config-change.ts'
 import type { MemoryRequests } from './requests.ts'
 
 type Requests = (input: { readonly principal: Principal }) => Promise<MemoryRequests>
@@ -19,14 +20,18 @@ const sweeps = { auth, effect: 'lasting', cost: 50 } as const
 const Cleared = v.object({ status: v.literal('deleted'), agent_id: v.string(), deleted: v.number() })
 
 /** Interface 4.3 but the keys of agents and the relations. A signed-in user sees what is kept for them. */
-export function memoryRoutes(memories: () => Promise<OpenMemories>, report: Report): readonly AnyRoute[] {
+export function memoryRoutes(
+  memories: () => Promise<OpenMemories>,
+  report: Report,
+  changes: ConfigChangeDeps,
+): readonly AnyRoute[] {
   const requests: Requests = async ({ principal }) => {
     const [{ MemoryRequests }, opened] = await Promise.all([import('./requests.ts'), memories()])
     return new MemoryRequests(opened, principal)
   }
   return [
     ...sharedRoutes(requests, memories, report),
-    ...summaryRoutes(requests),
+    ...summaryRoutes(requests, changes),
     ...userRoutes(requests),
     ...upkeepRoutes(requests),
     ...itemRoutes(requests),
@@ -80,7 +85,7 @@ function sharedRoutes(requests: Requests, memories: () => Promise<OpenMemories>,
     }),
   ]
 }
-function summaryRoutes(requests: Requests): readonly AnyRoute[] {
+function summaryRoutes(requests: Requests, changes: ConfigChangeDeps): readonly AnyRoute[] {
   return [
     defineRoute({
       ...reads,
@@ -88,9 +93,27 @@ function summaryRoutes(requests: Requests): readonly AnyRoute[] {
       path: '/api/memory/config',
       summary: 'The settings of memory',
       description:
-        'They are changed in `[plugins.memory]` of the configuration file, and for an agent in its manifest.',
+        'They are changed with PATCH or in `[plugins.memory]` of the configuration file, and for an agent in its ' +
+        'manifest.',
       returns: schema.ConfigView,
       handle: async (input) => (await requests(input)).config(),
+    }),
+    defineRoute({
+      ...writes,
+      method: 'PATCH',
+      path: '/api/memory/config',
+      summary: 'Change settings of memory',
+      description:
+        'All are checked before the first is written into config.toml. Takes back what GET shows. What bounds the store, says what is ' +
+        'forgotten or who makes the vectors is set in the file only, and is refused when it differs.',
+      body: schema.ConfigChange,
+      returns: schema.ConfigChanged,
+      errors: ['forbidden', 'conflict'],
+      example: { body: { proactive_memory: { max_retrieve: 8 } } },
+      async handle(input) {
+        const { changeConfig } = await import('./config-change.ts')
+        return changeConfig(changes, (await requests(input)).config(), input.body)
+      },
     }),
     defineRoute({
       ...reads,

@@ -181,6 +181,7 @@ describe('the rows of memory', () => {
     const route = memoryRoutes(
       () => Promise.reject(new Error('unused')),
       () => Promise.reject(new Error('unused')),
+      { configuration: {} as never, audit: {} as never },
     ).find((one) => one.method === method && one.path === path)
     const callers: Principal[] = [
       { kind: 'user', name: 'ann', id: 'sign-in 1', subject: 's1' },
