@@ -42,6 +42,8 @@ export interface NewTask {
   readonly wake?: boolean | undefined
   /** Where title and description may come from. Texts of an agent have `UntrustedAgent` besides. */
   readonly labels?: readonly string[] | undefined
+  /** Daemons that the request for it came through: its turn came through as many. */
+  readonly hops?: number | undefined
 }
 
 export interface Tasks {

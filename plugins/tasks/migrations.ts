@@ -47,4 +47,6 @@ export const migrations: readonly Migration[] = [
     sql: 'CREATE INDEX tasks_task_order ON tasks_task (created_at, id, status, assigned_to, created_by, claimed_by)',
   },
   { id: '013-task-ended', sql: 'CREATE INDEX tasks_task_ended ON tasks_task (completed_at)' },
+  // Daemons that what asked for it came through.
+  { id: '014-task-hops', sql: 'ALTER TABLE tasks_task ADD COLUMN hops INTEGER NOT NULL DEFAULT 0' },
 ]

@@ -272,6 +272,7 @@ export class TaskService implements Tasks {
       revision: 0,
       wake: (task.wake ?? limits.wake_assignee) ? 1 : 0,
       turn_id: null,
+      hops: task.hops ?? 0,
     }
   }
   /** Agents that work for each other by tasks. Throws `conflict` when they are too many in a row. */

@@ -43,9 +43,9 @@ function postTool(runtime: LazyRuntime): AnyTool {
         ),
       ),
     }),
-    async run({ title, description, assigned_to: assignedTo }, { agentId, onBehalf, labels }) {
+    async run({ title, description, assigned_to: assignedTo }, { agentId, onBehalf, labels, hops }) {
       const { tasks } = await runtime()
-      const task = await tasks.post({ title, description, assignedTo, agentId, onBehalf, labels })
+      const task = await tasks.post({ title, description, assignedTo, agentId, onBehalf, labels, hops })
       return JSON.stringify({ task_id: task.id })
     },
   })

@@ -114,6 +114,7 @@ export class TaskWorker {
       entryPoint: 'task' as const,
       onBehalf,
       labels: labelsOf(task).filter(isLabel),
+      hops: task.hops,
       instructions:
         `The message is the task ${task.id}, which was posted for you by ${by}. You work on it already. Nobody is ` +
         'waiting at a screen: your answer is stored as its result, unless you finish it with task_complete yourself.',

@@ -32,6 +32,7 @@ export const StoredTask = v.object({
   revision: v.number(),
   wake: v.number(),
   turn_id: nullable,
+  hops: v.number(),
 })
 export type StoredTask = v.InferOutput<typeof StoredTask>
 
@@ -42,7 +43,7 @@ export const labelsOf = ({ labels }: Pick<StoredTask, 'labels'>): string[] => re
 export const behalfOf = ({ on_behalf: agents }: Pick<StoredTask, 'on_behalf'>): string[] => readTexts(agents)
 
 export function toView(row: StoredTask): TaskView {
-  const { on_behalf: _, claim_id: __, ...shown } = row
+  const { on_behalf: _, claim_id: __, hops: ___, ...shown } = row
   return { ...shown, labels: labelsOf(row), wake: row.wake === 1 }
 }
 export function toTask(row: StoredTask): Task {

@@ -13,7 +13,9 @@ const Total = v.object({ count: number })
 const LISTED_CHARS = 1_000
 
 /** What a change of a task may set. */
-export type TaskChange = Partial<Omit<StoredTask, 'id' | 'created_by' | 'created_at' | 'on_behalf' | 'revision'>>
+export type TaskChange = Partial<
+  Omit<StoredTask, 'id' | 'created_by' | 'created_at' | 'on_behalf' | 'hops' | 'revision'>
+>
 export interface TaskFilter {
   readonly status?: Status | undefined
   readonly assignedTo?: string | undefined
@@ -54,7 +56,7 @@ export class TaskStore {
       ids.map(
         (id) => this.#db.one`SELECT id, title, SUBSTR(description, 1, ${LISTED_CHARS}) AS description, labels, status,
             assigned_to, created_by, on_behalf, claimed_by, claim_id, claimed_at, lease_until, attempts, created_at,
-            completed_at, SUBSTR(result, 1, ${LISTED_CHARS}) AS result, revision, wake, turn_id
+            completed_at, SUBSTR(result, 1, ${LISTED_CHARS}) AS result, revision, wake, turn_id, hops
           FROM tasks_task WHERE id = ${id}`,
       ),
     )
@@ -108,14 +110,14 @@ export class TaskStore {
   insert(task: StoredTask, max: { readonly open: number; readonly ofCreator: number }): Statement {
     return {
       ...this.#db.sql`INSERT INTO tasks_task (id, title, description, labels, status, assigned_to, created_by,
-        on_behalf, attempts, created_at, wake)
+        on_behalf, attempts, created_at, wake, hops)
       VALUES (${task.id}, CASE
           WHEN (SELECT COUNT(*) FROM tasks_task WHERE status IN ('pending', 'in_progress')) < ${max.open}
             AND (SELECT COUNT(*) FROM tasks_task
               WHERE created_by = ${task.created_by} AND status IN ('pending', 'in_progress')) < ${max.ofCreator}
           THEN ${task.title} END,
         ${task.description}, ${task.labels}, 'pending', ${task.assigned_to}, ${task.created_by}, ${task.on_behalf},
-        0, ${task.created_at}, ${task.wake})`,
+        0, ${task.created_at}, ${task.wake}, ${task.hops})`,
       exclusive: 'tasks_task',
     }
   }

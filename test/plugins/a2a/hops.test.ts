@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
@@ -58,6 +59,14 @@ it('agents that ask each other in a circle end at max_hops', async () => {
 it('also when another agent is asked in between', async () => {
   expect(await say(ask(relay(ask('echo back again'))))).toContain('back again')
   expect(await say(ask(relay(ask(relay(ask('echo once more'))))))).toContain('a2a.max_hops allows 2')
+})
+it('also when the next one is asked by a task', async () => {
+  const post = `use task_post ${JSON.stringify({ title: ask('echo on'), assigned_to: 'helper', description: '' })}`
+  expect(await say(ask(ask(post)))).toContain('task_id')
+  await eventually(async () => {
+    const { tasks } = (await json(hosts[0], 'GET', '/api/tasks')).body
+    expect(tasks).toMatchObject([{ result: expect.stringContaining('a2a.max_hops allows 2') }])
+  })
 })
 it('a message that came too far is refused by whoever gets it, with an error of the protocol', async () => {
   expect((await send({ [HOPS]: 3 })).error).toMatchObject({
