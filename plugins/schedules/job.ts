@@ -56,6 +56,8 @@ export interface Job {
   readonly createdBy: string | undefined
   /** The agents for which its turns work: that one, and those for which it worked. */
   readonly onBehalf: readonly string[]
+  /** Daemons that the request for it came through: its turns came through as many. */
+  readonly hops: number
   /** Where its text comes from, such as `ExternalNetwork`. */
   readonly labels: readonly string[]
   readonly createdAt: number
@@ -138,6 +140,7 @@ export const JobRow = v.pipe(
     created_by: text,
     on_behalf: nullableColumn(jsonColumn(v.array(v.string()))),
     labels: jsonColumn(v.array(v.string())),
+    hops: numberColumn,
     created_at: numberColumn,
     updated_at: numberColumn,
     ended_at: time,
@@ -163,6 +166,7 @@ export const JobRow = v.pipe(
     createdBy: row.created_by,
     onBehalf: row.on_behalf ?? (row.created_by === undefined ? [] : [row.created_by]),
     labels: row.labels,
+    hops: row.hops,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     endedAt: row.ended_at,

@@ -73,4 +73,6 @@ export const migrations: readonly Migration[] = [
   },
   // As JSON. Without it, that of created_by alone.
   { id: '009-job-behalf', sql: 'ALTER TABLE schedules_job ADD COLUMN on_behalf TEXT' },
+  // Daemons that what asked for it came through.
+  { id: '010-job-hops', sql: 'ALTER TABLE schedules_job ADD COLUMN hops INTEGER NOT NULL DEFAULT 0' },
 ]

@@ -43,6 +43,8 @@ export interface Author {
   readonly onBehalf?: readonly string[]
   /** Where its words come from. */
   readonly labels?: readonly string[]
+  /** Daemons that the request came through. */
+  readonly hops?: number | undefined
 }
 
 /** Schedules and cron jobs, for routes, tools and pages. */
@@ -116,6 +118,7 @@ export class Schedules {
       createdBy: author.agentId,
       onBehalf: author.onBehalf ?? [],
       labels: author.labels ?? [],
+      hops: author.hops ?? 0,
       createdAt: now,
       updatedAt: now,
       endedAt: undefined,

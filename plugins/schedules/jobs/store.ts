@@ -40,7 +40,7 @@ export class JobStore {
     return {
       ...this.#db.sql`INSERT INTO schedules_job (id, name, agent_id, timing, action, targets, missed, session_mode,
         one_shot, enabled, version, next_run, planned_at, failures, runs, created_by, on_behalf, labels,
-        created_at, updated_at)
+        hops, created_at, updated_at)
       VALUES (${job.id}, CASE WHEN
           (SELECT COUNT(*) FROM schedules_job WHERE ended_at IS NULL) < ${max} AND
           (SELECT COUNT(*) FROM schedules_job WHERE ended_at IS NULL AND agent_id = ${job.agentId}) < ${maxOfAgent}
@@ -49,7 +49,7 @@ export class JobStore {
         ${job.missed}, ${job.sessionMode ?? null}, ${Number(job.oneShot)}, ${Number(job.enabled)}, 1,
         ${job.nextRun ?? null}, ${job.updatedAt}, 0, 0, ${job.createdBy ?? null}, ${JSON.stringify(job.onBehalf)},
         ${JSON.stringify(job.labels)},
-        ${job.createdAt}, ${job.updatedAt})`,
+        ${job.hops}, ${job.createdAt}, ${job.updatedAt})`,
       exclusive: 'schedules_job',
     }
   }

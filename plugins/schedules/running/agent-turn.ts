@@ -99,7 +99,7 @@ export class AgentTurnAction {
   }
 
   async #request({ job, slot, action, agent }: Attempt, id: string): Promise<TurnRequest & { readonly id: string }> {
-    const { agentId, labels } = job
+    const { agentId, labels, hops } = job
     const name = action.model_override
     const model =
       name === undefined ? undefined : await this.#deps.inference()?.choose(name, agent?.manifest.model.provider ?? '')
@@ -112,6 +112,7 @@ export class AgentTurnAction {
       // Security facts 1.12: a schedule for a more privileged agent gives nobody more rights than it has.
       onBehalf: job.onBehalf.filter((other) => other !== agentId),
       labels: labels.filter(isLabel),
+      hops,
       instructions: `A schedule (${job.id}) asks for this, for ${toIso(slot.slotAt)}. Nobody is waiting at a screen.${late}`,
       ...omitUndefined({ sessionId: sessionOf(job, slot, agent), model }),
     }

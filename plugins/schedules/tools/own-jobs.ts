@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime.ts'
 
 const MAX_LISTED = 200
 
-type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf'>
+type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf' | 'hops'>
 
 /** Who a job of an agent is for: the agent itself, or one that its manifest lets it write to. */
 export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
@@ -22,9 +22,10 @@ export async function targetOf(agents: Agents, caller: string, name: string | un
 }
 
 /** Where the words of a job come from that an agent makes. */
-export function authorOf({ agentId, labels = [], onBehalf: others = [] }: Caller, target: string) {
+export function authorOf({ agentId, labels = [], onBehalf: others = [], hops }: Caller, target: string) {
   const onBehalf = [...new Set([...others, agentId])]
-  return { agentId, onBehalf, labels: target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])] }
+  const known = target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])]
+  return { agentId, onBehalf, labels: known, hops }
 }
 
 /** Jobs that an agent made, and those that are for it. */

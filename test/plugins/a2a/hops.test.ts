@@ -68,6 +68,13 @@ it('also when the next one is asked by a task', async () => {
     expect(tasks).toMatchObject([{ result: expect.stringContaining('a2a.max_hops allows 2') }])
   })
 })
+it('also when the next one is asked by a schedule', async () => {
+  const make = `use schedule_create ${JSON.stringify({ description: ask('echo on'), schedule: 'daily at 9' })}`
+  expect(await say(ask(ask(make)))).toContain('next_run')
+  const { schedules } = (await json(hosts[0], 'GET', `/api/schedules?agent_id=${asker}`)).body
+  const ran = await json(hosts[0], 'POST', `/api/schedules/${schedules[0].id}/run`)
+  expect(JSON.stringify(ran.body)).toContain('a2a.max_hops allows 2')
+})
 it('a message that came too far is refused by whoever gets it, with an error of the protocol', async () => {
   expect((await send({ [HOPS]: 3 })).error).toMatchObject({
     code: -32004,
