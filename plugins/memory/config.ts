@@ -8,7 +8,7 @@ const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValu
 const share = (description: string, fallback: number) =>
   v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description(description)), fallback)
 
-/** Neither opens a memory to somebody else, nor deletes or stores more of them. */
+/** The weakest are forgotten when an agent has too many: whoever may set it may delete each of them as well. */
 const ADJUSTS = 'says how memories are weighed, and opens none of them'
 
 /** `[plugins.memory]`. */
