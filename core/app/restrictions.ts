@@ -29,8 +29,8 @@ export class Restrictions {
   /** Throws `PluginProblem` if one touches tables of others. */
   async checkMigrations(plugin: string, migrations: readonly Migration[]): Promise<void> {
     const own = await this.#tables.ownTables(plugin, this.#names())
-    for (const { id, sql } of migrations) {
-      const problem = own.migrationProblem(sql)
+    for (const { id, sql, postgresql = '' } of migrations) {
+      const problem = own.migrationProblem(sql) ?? own.migrationProblem(postgresql)
       if (problem !== undefined)
         throw new PluginProblem(`migration "${id}" of plugin "${plugin}" uses its own tables only: ${problem}`)
     }

@@ -34,6 +34,8 @@ export interface Migration {
   readonly id: string
   /** SQL in the SQLite dialect, several statements allowed. Never edited once released. */
   readonly sql: string
+  /** What PostgreSQL runs instead where the engines have nothing in common, such as an index of words. As it is. */
+  readonly postgresql?: string
 }
 
 /**

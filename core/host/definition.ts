@@ -86,7 +86,13 @@ const entries = {
   provides: TokenRecord,
   migrations: v.optional(
     v.pipe(
-      v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), sql: v.pipe(v.string(), v.minLength(1)) })),
+      v.array(
+        v.object({
+          id: v.pipe(v.string(), v.minLength(1)),
+          sql: v.pipe(v.string(), v.minLength(1)),
+          postgresql: v.optional(v.pipe(v.string(), v.minLength(1))),
+        }),
+      ),
       v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
     ),
   ),

@@ -125,8 +125,9 @@ async function knownPlugins({ source, plugins }: CopyRequest): Promise<{
 }
 
 async function tablesOf(sql: PluginDatabase): Promise<readonly string[]> {
-  const rows = await sql.all<{ name: string }>`SELECT name FROM sqlite_master
-    WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name`
+  // An index of words is made of virtual and shadow tables, and has nothing that its own table does not say.
+  const rows = await sql.all<{ name: string }>`SELECT name FROM pragma_table_list
+    WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name`
   return rows.map(({ name }) => name)
 }
 

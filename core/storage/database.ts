@@ -73,6 +73,8 @@ export interface PluginDatabase {
 export interface Migration {
   readonly id: string
   readonly sql: string
+  /** What PostgreSQL runs instead where the engines have nothing in common, such as an index of words. As it is. */
+  readonly postgresql?: string
 }
 
 /** An open database. Whoever opened it disposes it; writes already handed in are committed first. */

@@ -80,10 +80,16 @@ export class Migrations {
   }
   #statements(plugin: string, migration: Migration): Statement[] {
     return [
-      ...splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] })),
+      ...this.#textsOf(migration).map((sql) => ({ sql, values: [] })),
       this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at)
         VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
     ]
+  }
+
+  #textsOf({ sql, postgresql }: Migration): readonly string[] {
+    const { dialect } = this.#db
+    if (dialect === 'postgresql' && postgresql !== undefined) return splitStatements(postgresql)
+    return splitStatements(sql).map((text) => toDialect(text, dialect))
   }
 
   async pending(
@@ -146,4 +152,5 @@ export class Migrations {
 }
 
 // Line ends differ between checkouts; the migration does not.
-const checksumOf = (migration: Migration): string => hash('sha256', migration.sql.replace(/\r\n/g, '\n').trim())
+const checksumOf = ({ sql, postgresql = '' }: Migration): string =>
+  hash('sha256', [sql, postgresql].join('\n').replace(/\r\n/g, '\n').trim())

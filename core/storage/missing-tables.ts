@@ -31,7 +31,7 @@ export async function refuseMissingTables(
 /** The tables there are after these migrations. */
 function tablesOf(migrations: readonly Migration[]): ReadonlySet<string> {
   const tables = new Set<string>()
-  for (const statement of migrations.flatMap(({ sql }) => splitStatements(sql))) {
+  for (const statement of migrations.flatMap(({ sql, postgresql = sql }) => splitStatements(postgresql))) {
     const bare = statement.replaceAll(/--[^\n]*/g, '').trim()
     const [, made] = /^CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)/i.exec(bare) ?? []
     const [, dropped] = /^DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?(\w+)/i.exec(bare) ?? []

@@ -62,7 +62,7 @@ export const Settings = fileOnly(
       60_000,
     ),
     index_memories: integer(
-      'Memories of all agents whose words and vectors are kept ready in memory; about 300 bytes each.',
+      'Memories of all agents whose vectors are kept ready in memory; about 200 bytes each.',
       200_000,
       1_000,
       10_000_000,

@@ -9,7 +9,7 @@ import { Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { Settings } from './config.ts'
 import { Memories, MemoryChanged } from './contract.ts'
-import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE } from './lazy.ts'
+import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE, WORDS_LANE } from './lazy.ts'
 import { migrations } from './migrations.ts'
 import { memoryRoutes } from './routes/routes.ts'
 import { addProactive } from './composition.ts'
@@ -36,12 +36,17 @@ export default definePlugin({
       run: async ({ payload, signal }) => (await memories()).embedder.run(agentOf(payload), signal),
     })
     own('vectors', embedder)
+    const indexer = queue.work(WORDS_LANE, {
+      run: async ({ signal }) => (await memories()).wordIndex.fill(signal),
+    })
+    own('words', indexer)
     const sweeper = queue.work(SWEEP_LANE, {
       async run() {
-        const { upkeep, embedder, uses } = await memories()
+        const { upkeep, embedder, uses, wordIndex } = await memories()
         await uses.flush()
         await upkeep.sweep()
         await embedder.sweep()
+        await wordIndex.sweep()
         return { outcome: 'done' }
       },
     })
@@ -52,7 +57,8 @@ export default definePlugin({
       await db.batch([queue.add({ lane: SWEEP_LANE, id: `${Math.floor(Date.now() / everyMs)}`, payload: null })])
     })
     hooks.on(AgentKilling, async ({ agent, statements }) => {
-      const { store } = await memories()
+      const { store, wordIndex } = await memories()
+      await wordIndex.beforeKilling(agent.id)
       return { agent, statements: [...statements, ...store.ofAgentKilled(agent.id)] }
     })
     hooks.on(AgentKilled, ({ agent }) => loaded()?.indexes.drop(agent.id))

@@ -11,6 +11,7 @@ import type { OpenMemories } from './entries/open.ts'
 
 /** The lanes of the queue. */
 export const EMBED_LANE = 'memory-vectors'
+export const WORDS_LANE = 'memory-words'
 export const SWEEP_LANE = 'memory-sweep'
 /** In seconds. */
 const SEARCH_BOUNDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2]
@@ -41,7 +42,7 @@ export function lazyMemories(deps: LazyDeps): {
   const embedded = metrics.counter('svc_memory_vectors_total', 'Vectors that were made of memories.')
   const took = metrics.histogram('svc_memory_search_seconds', 'How long searches in memories took.', SEARCH_BOUNDS)
   let last: OpenMemories | undefined
-  metrics.observed('svc_memory_indexed', 'Memories whose words and vectors are kept in memory.', () => [
+  metrics.observed('svc_memory_indexed', 'Memories whose vectors are kept in memory.', () => [
     { value: last?.indexes.size ?? 0 },
   ])
   const background = (work: () => Promise<void>): void => {

@@ -135,8 +135,11 @@ export const FoundView = v.object({ ...EntryView.entries, score: v.number(), fou
 export const Found = v.object({
   memories: v.array(FoundView),
   index: v.pipe(
-    v.picklist(['complete', 'words_only']),
-    v.description('Whether vectors of all memories were there, or some could be found by their words only.'),
+    v.picklist(['complete', 'words_only', 'filling']),
+    v.description(
+      'Whether all memories were in the indexes, or some could be found by their words only, or those of an older ' +
+        'version are still being added.',
+    ),
   ),
 })
 export const Listed = v.object({
@@ -188,6 +191,10 @@ export const Stats = v.object({
   agent_count: v.number(),
   categories: v.record(v.string(), v.number()),
   without_vector: v.pipe(v.number(), v.description('Memories that are found by their words only so far.')),
+  without_words: v.pipe(
+    v.number(),
+    v.description('Memories of an older version whose words are not in the index yet.'),
+  ),
   enabled: v.boolean(),
   auto_memorize_enabled: v.boolean(),
   auto_retrieve_enabled: v.boolean(),

@@ -296,6 +296,10 @@ export const memoryTable: readonly MemoryRow[] = [
     test: 'test/plugins/memory/shared.test.ts',
   },
   {
+    read: 'what was added since is counted each time; deletions are seen after minutes, and change no weight that matters',
+    of: 'plugins/memory/words/counts.ts: #kept',
+  },
+  {
     read: 'the batch that keeps what a program changed fails unless its rows are still what was copied',
     of: 'plugins/files/stored/working-copy.ts: #originals',
   },

@@ -4,6 +4,11 @@ import { agentArg, Entry, levelArg, limitArg, queryOf, tableOf } from './memory.
 
 const Found = v.looseObject({ memories: v.array(Entry), index: v.string() })
 
+const NOTES = new Map([
+  ['words_only', 'Some memories could be found by their words only so far.'],
+  ['filling', 'Some memories of an older version cannot be found by their words yet.'],
+])
+
 export default defineCommand({
   description: 'Search memories by words and meaning.',
   args: {
@@ -25,7 +30,8 @@ export default defineCommand({
     if (args.json) printJson(found)
     else if (found.memories.length > 0) print(tableOf(found.memories))
     else print(`Nothing is known about "${args.text}".`)
-    if (!args.json && found.index === 'words_only') print('Some memories could be found by their words only so far.')
+    const note = NOTES.get(found.index)
+    if (!args.json && note !== undefined) print(note)
     return exits.ok
   },
 })

@@ -10,6 +10,7 @@ const Stats = v.looseObject({
   agent_count: v.number(),
   categories: v.record(v.string(), v.number()),
   without_vector: v.number(),
+  without_words: v.number(),
 })
 
 export default defineCommand({
@@ -27,6 +28,7 @@ export default defineCommand({
         [
           `${stats.total} memories: ${stats.user_count} of users, ${stats.session_count} of sessions, ${stats.agent_count} of agents`,
           ...Object.entries(stats.categories).map(([name, count]) => `${name}  ${count}`),
+          ...(stats.without_words === 0 ? [] : [`${stats.without_words} are not found by their words yet`]),
           ...(stats.without_vector === 0 ? [] : [`${stats.without_vector} have no vector yet`]),
         ].join('\n'),
       )

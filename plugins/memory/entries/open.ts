@@ -8,6 +8,9 @@ import type { Settings } from '../config.ts'
 import { Embedder } from '../retrieval/embedding.ts'
 import { Indexes } from '../retrieval/indexes.ts'
 import { Retrieval } from '../retrieval/retrieval.ts'
+import { WordSearch } from '../words/search.ts'
+import { WordStore } from '../words/store.ts'
+import { WordIndex } from '../words/word-index.ts'
 import { Notes } from './notes.ts'
 import { MemoryService } from './service.ts'
 import type { MemoryDeps } from './service.ts'
@@ -40,6 +43,7 @@ export interface OpenMemories extends Pick<OpenDeps, 'db' | 'log'> {
   readonly memories: MemoryService
   readonly notes: Notes
   readonly indexes: Indexes
+  readonly wordIndex: WordIndex
   readonly embedder: Embedder
   readonly uses: UseRecorder
   readonly upkeep: Upkeep
@@ -51,11 +55,14 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   const store = new MemoryStore(db, log)
   const rows = new UpkeepStore(db, log)
   const indexes = new Indexes({ store, maxMemories: settings.index_memories, tell: deps.tell })
+  const wordStore = new WordStore(db, log)
+  const wordIndex = new WordIndex({ store: wordStore, queue: deps.queue, newId })
   const embedder = new Embedder({ ...deps, store, indexes, settings, newId })
   const uses = new UseRecorder(rows, background, now)
   const retrieval = new Retrieval({
     store,
     indexes,
+    words: new WordSearch(wordStore, now),
     settings,
     now,
     embedQuestion: (text, signal) => embedder.question(text, signal),
@@ -66,6 +73,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   const memories = new MemoryService({
     store,
     retrieval,
+    wordIndex,
     agents,
     audit,
     settings,
@@ -75,6 +83,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     grown: (agentId, added) => upkeep.grown(agentId, added),
   })
   const upkeep = new Upkeep({ store, rows, memories, agents, settings, now, background, forgotten: deps.forgotten })
+  background(() => wordIndex.fillLater())
   return {
     db,
     log,
@@ -84,6 +93,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     memories,
     notes: new Notes({ store, memories, agents, settings }),
     indexes,
+    wordIndex,
     embedder,
     uses,
     upkeep,

@@ -75,8 +75,6 @@ const bytesColumn = v.pipe(
 /** What the index of an agent needs of a memory. */
 export const IndexRow = v.object({
   id: v.string(),
-  content: v.string(),
-  key: nullableColumn(v.string()),
   user_id: v.string(),
   session_id: v.string(),
   level: v.string(),
@@ -101,6 +99,7 @@ export const FigureRow = v.object({
   category: v.string(),
   count: numberColumn,
   without_vector: numberColumn,
+  without_words: numberColumn,
 })
 export type FigureRow = v.InferOutput<typeof FigureRow>
 export const UserRow = v.object({ user_id: v.string(), count: numberColumn, newest_at: v.string() })

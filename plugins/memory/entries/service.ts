@@ -16,6 +16,7 @@ import type {
   NewMemory,
 } from '../contract.ts'
 import type { Retrieval } from '../retrieval/retrieval.ts'
+import type { WordIndex } from '../words/word-index.ts'
 import { scopeOf } from './access.ts'
 import { checkNew } from './check.ts'
 import type { Draft, MemoryStore } from './store.ts'
@@ -23,6 +24,7 @@ import type { Draft, MemoryStore } from './store.ts'
 export interface MemoryDeps {
   readonly store: MemoryStore
   readonly retrieval: Retrieval
+  readonly wordIndex: WordIndex
   readonly agents: Agents
   readonly audit: Audit
   readonly settings: Settings
@@ -63,7 +65,7 @@ export class MemoryService implements Memories {
 
   /** `ids`: of those without an idempotency key, where their caller gives them. */
   async add(memories: readonly NewMemory[], ids: readonly string[] = []): Promise<readonly Memory[]> {
-    const { store, agents, settings, now } = this.#deps
+    const { store, agents, settings, now, wordIndex } = this.#deps
     for (const memory of memories) checkNew(memory, settings)
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
@@ -83,7 +85,7 @@ export class MemoryService implements Memories {
           ? [id]
           : (memory.unlessDeleted ?? []).map((key) => stableId('memory', memory.agentId, key))
       isRepeatable ||= unlessDeleted.length > 0 || memory.idempotencyKey !== undefined
-      statements.push(store.insert(draft, settings.max_notes_per_agent, unlessDeleted))
+      statements.push(store.insert(draft, settings.max_notes_per_agent, unlessDeleted), wordIndex.add(draft))
       if (draft.supersedes !== undefined) statements.push(...store.supersede(draft))
     }
     if (drafts.length === 0) return []
@@ -99,7 +101,7 @@ export class MemoryService implements Memories {
   }
 
   async update(id: string, content: string, by: string, source: MemorySource): Promise<Memory> {
-    const { store, audit, settings, now, retrieval, embedLater } = this.#deps
+    const { store, audit, settings, now, retrieval, wordIndex, embedLater } = this.#deps
     const memory = await this.#require(id)
     if (memory.supersededBy !== undefined)
       throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
@@ -111,6 +113,7 @@ export class MemoryService implements Memories {
     const [, replaced] = await store.commit([
       store.keepVersion(id, by, at),
       store.replace(id, content, source, at),
+      ...wordIndex.replace({ ...memory, content }),
       store.dropVersions(id, settings.max_versions),
       audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
       ...embedLater(memory.agentId),
@@ -126,7 +129,7 @@ export class MemoryService implements Memories {
     ids: readonly string[],
     by: string,
   ): Promise<{ readonly deleted: number; readonly failed: readonly string[] }> {
-    const { store, audit, now, retrieval } = this.#deps
+    const { store, audit, now, retrieval, wordIndex } = this.#deps
     const found = await store.byIds([...new Set(ids)])
     const there = new Set(found.map(({ id }) => id))
     const failed = ids.filter((id) => !there.has(id))
@@ -134,6 +137,7 @@ export class MemoryService implements Memories {
     // What they superseded would come to light in no list, and would stay in the database.
     const chains = await store.chains([...there])
     const agentIds = [...new Set(found.map(({ agentId }) => agentId))]
+    await wordIndex.beforeForgetting(chains)
     await store.commit([
       ...store.forget(chains, by, toIso(now())),
       ...agentIds.flatMap((agentId) => {
@@ -231,11 +235,15 @@ export class MemoryService implements Memories {
     const [users, total] = await Promise.all([store.users(scope, page), store.countUsers(scope)])
     return { users, total }
   }
-  /** How many the reader may see, by level and category, and how many of them have no vector. */
+  /** How many the reader may see, by level and category, and how many of them are not in each index yet. */
   async figures(reader: MemoryReader, agentId: string | undefined) {
     const scope = await scopeOf(reader, this.#deps.agents)
     const rows = await this.#deps.store.figures(scope, await this.#agentsIn(scope, agentId))
-    return { rows, withoutVector: rows.reduce((sum, row) => sum + row.without_vector, 0) }
+    return {
+      rows,
+      withoutVector: rows.reduce((sum, row) => sum + row.without_vector, 0),
+      withoutWords: rows.reduce((sum, row) => sum + row.without_words, 0),
+    }
   }
 
   async #historyOfDeleted(

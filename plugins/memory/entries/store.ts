@@ -60,11 +60,11 @@ export class MemoryStore {
     if (unlessDeleted.length > 0) return this.#insertUnlessDeleted(draft, values, unlessDeleted)
     return this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
         confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
-        accessed_at, access_count, strength, embedded_with)
+        accessed_at, access_count, strength, embedded_with, has_words)
       VALUES (${draft.id}, ${agentId}, ${draft.userId ?? ''}, ${draft.sessionId ?? ''}, ${draft.level},
         ${draft.category ?? null}, ${draft.content}, NULL, ${draft.confidence}, ${values.tags}, ${values.source},
         ${values.metadata}, ${draft.supersedes ?? null}, '', ${draft.idempotencyKey ?? null}, ${draft.createdAt},
-        ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence}, '')
+        ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence}, '', 1)
       ON CONFLICT (agent_id, idempotency_key) DO NOTHING`
   }
   /** `exclusive`, as a deletion is: one that is not committed yet leaves no mark that could be seen here. */
@@ -76,14 +76,14 @@ export class MemoryStore {
     return {
       ...this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
         confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
-        accessed_at, access_count, strength, embedded_with)
+        accessed_at, access_count, strength, embedded_with, has_words)
       SELECT CAST(${draft.id} AS TEXT), CAST(${draft.agentId} AS TEXT), CAST(${draft.userId ?? ''} AS TEXT),
         CAST(${draft.sessionId ?? ''} AS TEXT), CAST(${draft.level} AS TEXT), CAST(${draft.category ?? null} AS TEXT),
         CAST(${draft.content} AS TEXT), NULL, CAST(${draft.confidence} AS DOUBLE PRECISION),
         CAST(${values.tags} AS TEXT), CAST(${values.source} AS TEXT), CAST(${values.metadata} AS TEXT),
         CAST(${draft.supersedes ?? null} AS TEXT), '', CAST(${draft.idempotencyKey ?? null} AS TEXT),
         CAST(${draft.createdAt} AS TEXT), CAST(${draft.createdAt} AS TEXT), CAST(${draft.at} AS BIGINT), 0,
-        CAST(${draft.confidence} AS DOUBLE PRECISION), ''
+        CAST(${draft.confidence} AS DOUBLE PRECISION), '', 1
       WHERE NOT EXISTS (SELECT 1 FROM memory_tombstone
         WHERE memory_tombstone.id IN (SELECT key FROM json_each(${idSet(ids)})))
       ON CONFLICT (agent_id, idempotency_key) DO NOTHING`,
@@ -101,7 +101,7 @@ export class MemoryStore {
     return {
       ...this.#db.sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, category, content, key,
         confidence, tags, source, metadata, supersedes, superseded_by, idempotency_key, created_at, updated_at,
-        accessed_at, access_count, strength, embedded_with)
+        accessed_at, access_count, strength, embedded_with, has_words)
       VALUES (${draft.id}, ${agentId}, ${draft.userId ?? ''}, ${draft.sessionId ?? ''}, ${draft.level},
         ${draft.category ?? null},
         CASE WHEN (SELECT COUNT(*) FROM memory_entry
@@ -109,7 +109,7 @@ export class MemoryStore {
           THEN CAST(${draft.content} AS TEXT) END,
         ${key}, ${draft.confidence}, ${values.tags}, ${values.source}, ${values.metadata}, NULL, '',
         ${draft.idempotencyKey ?? null}, ${draft.createdAt}, ${draft.createdAt}, ${draft.at}, 0, ${draft.confidence},
-        '')`,
+        '', 1)`,
       exclusive: `memory_note ${agentId}`,
     }
   }
@@ -123,6 +123,8 @@ export class MemoryStore {
         WHERE id = ${supersedes} AND agent_id = ${agentId} AND superseded_by = ''
           AND EXISTS (SELECT 1 FROM memory_entry AS newer WHERE newer.id = ${id})`,
       this.#db.sql`DELETE FROM memory_vector WHERE memory_id = ${supersedes} AND EXISTS
+        (SELECT 1 FROM memory_entry WHERE id = ${supersedes} AND superseded_by = ${id})`,
+      this.#db.sql`DELETE FROM memory_text WHERE memory_id = ${supersedes} AND EXISTS
         (SELECT 1 FROM memory_entry WHERE id = ${supersedes} AND superseded_by = ${id})`,
       this.#db.sql`UPDATE memory_entry SET content = CASE WHEN EXISTS (SELECT 1 FROM memory_entry AS former
           WHERE former.id = ${supersedes} AND former.superseded_by = ${id}) THEN content END
@@ -143,7 +145,7 @@ export class MemoryStore {
   replace(id: string, content: string, source: MemorySource, at: string): Statement {
     return this.#db
       .sql`UPDATE memory_entry SET content = ${content}, source = ${JSON.stringify(source)}, updated_at = ${at},
-        embedded_with = ''
+        embedded_with = '', has_words = 1
       WHERE id = ${id} AND superseded_by = ''`
   }
   dropVersions(id: string, max: number): Statement {
@@ -251,6 +253,14 @@ export class MemoryStore {
         WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND ${visibleTo(scope)}`,
     )
   }
+  /** The same, of those that fit the filter. */
+  async matching(scope: ReadScope, filter: MemoryFilter, ids: readonly string[]): Promise<readonly Memory[]> {
+    if (ids.length === 0) return []
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))
+        AND ${visibleTo(scope)} AND ${matching(filter, this.#db.dialect)}`,
+    )
+  }
   /** Agents with memories for a person. */
   async agentsOf(userId: string): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE user_id = ${userId}`
@@ -290,7 +300,7 @@ export class MemoryStore {
   async indexPage(agentId: string, after: string, limit: number): Promise<readonly IndexRow[]> {
     return v.parse(
       v.array(IndexRow),
-      await this.#db.all`SELECT memory_entry.id, content, key, user_id, session_id, level, category, tags, created_at,
+      await this.#db.all`SELECT memory_entry.id, user_id, session_id, level, category, tags, created_at,
           model, vector
         FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
           AND memory_vector.model = memory_entry.embedded_with
@@ -301,7 +311,7 @@ export class MemoryStore {
   async indexRows(ids: readonly string[]): Promise<readonly IndexRow[]> {
     return v.parse(
       v.array(IndexRow),
-      await this.#db.all`SELECT memory_entry.id, content, key, user_id, session_id, level, category, tags, created_at,
+      await this.#db.all`SELECT memory_entry.id, user_id, session_id, level, category, tags, created_at,
           model, vector
         FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
           AND memory_vector.model = memory_entry.embedded_with
@@ -356,7 +366,8 @@ export class MemoryStore {
     return v.parse(
       v.array(FigureRow),
       await this.#db.all`SELECT level, COALESCE(category, '') AS category, COUNT(*) AS count,
-          SUM(CASE WHEN embedded_with = '' THEN 1 ELSE 0 END) AS without_vector
+          SUM(CASE WHEN embedded_with = '' THEN 1 ELSE 0 END) AS without_vector,
+          SUM(CASE WHEN has_words = 0 THEN 1 ELSE 0 END) AS without_words
         FROM memory_entry WHERE ${this.#listed(scope, agentIds, {})} GROUP BY level, COALESCE(category, '')`,
     )
   }

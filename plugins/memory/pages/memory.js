@@ -2,6 +2,11 @@ import { attempt, byId, call, element, facts, livePage, openDialog, replace, sho
 
 const POLL_MS = 10_000
 const LIMIT = 50
+/** What the answer of a search says of its indexes. */
+const NOTES = new Map([
+  ['words_only', ' Some could be found by their words only so far.'],
+  ['filling', ' Some of an older version cannot be found by their words yet.'],
+])
 
 let drawn = ''
 /** Agents by their ids. */
@@ -42,7 +47,7 @@ function render({ memories, total = memories.length, index }, text) {
     [['', 'all agents'], ...names].map(([id, name]) => element('option', { value: id }, name)),
   )
   select.value = names.has(chosen) ? chosen : ''
-  const some = index === 'words_only' ? ' Some could be found by their words only so far.' : ''
+  const some = NOTES.get(index) ?? ''
   byId('count').textContent =
     memories.length === 0
       ? `${text === '' ? 'There are no memories yet.' : 'Nothing is known about this.'}${some}`

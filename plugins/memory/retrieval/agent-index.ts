@@ -1,5 +1,4 @@
 import type { IndexRow } from '../entries/row.ts'
-import { wordsOf } from './words.ts'
 
 /** What is known of a memory without reading its row. */
 export interface Slot {
@@ -11,36 +10,24 @@ export interface Slot {
   /** JSON. */
   readonly tags: string
   readonly createdAt: string
-  /** In words. */
-  readonly length: number
-}
-interface Posting {
-  /** Ascending. */
-  readonly slots: number[]
-  readonly counts: number[]
 }
 export interface Hit {
   readonly slot: number
   readonly score: number
 }
 
-/** BM25: how soon a repeated word counts no more, and how much a long text is held against it. */
-const K1 = 1.2
-const B = 0.75
 /** Slots that are looked at before others have their turn. */
 const SLICE = 25_000
 const BITS = 32
 
 /**
- * Words and vectors of the memories of one agent. Of a vector it keeps the signs of its numbers, a bit each: they say
+ * Vectors of the memories of one agent. Of a vector it keeps the signs of its numbers, a bit each: they say
  * which few are near, and the vectors of those are read for the exact order. A copy of rows: `retrieval.ts` keeps it up
  * to date.
  */
 export class AgentIndex {
   readonly #slots: (Slot | undefined)[] = []
   readonly #slotOf = new Map<string, number>()
-  readonly #words = new Map<string, Posting>()
-  #length = 0
   #bits = new Uint32Array(0)
   #hasBits = new Uint8Array(0)
   #width = 0
@@ -62,7 +49,6 @@ export class AgentIndex {
   set(row: IndexRow): void {
     this.remove(row.id)
     const at = this.#slots.length
-    const words = wordsOf(row.key === undefined ? row.content : `${row.key} ${row.content}`)
     this.#slots.push({
       id: row.id,
       userId: row.user_id,
@@ -71,72 +57,16 @@ export class AgentIndex {
       category: row.category,
       tags: row.tags,
       createdAt: row.created_at,
-      length: words.length,
     })
     this.#slotOf.set(row.id, at)
-    this.#length += words.length
-    const counts = new Map<string, number>()
-    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
-    for (const [word, count] of counts) {
-      let posting = this.#words.get(word)
-      if (posting === undefined) this.#words.set(word, (posting = { slots: [], counts: [] }))
-      posting.slots.push(at)
-      posting.counts.push(count)
-    }
     if (row.model !== undefined && row.vector !== undefined) this.#setBits(at, row.model, row.vector)
   }
-  /** Leaves none of its words behind. */
   remove(id: string): void {
     const at = this.#slotOf.get(id)
     if (at === undefined) return
     this.#slotOf.delete(id)
-    this.#length -= this.#slots[at]?.length ?? 0
     this.#slots[at] = undefined
     if (at < this.#hasBits.length) this.#hasBits[at] = 0
-    for (const [word, posting] of this.#words) {
-      const place = placeOf(posting.slots, at)
-      if (posting.slots[place] !== at) continue
-      posting.slots.splice(place, 1)
-      posting.counts.splice(place, 1)
-      if (posting.slots.length === 0) this.#words.delete(word)
-    }
-  }
-
-  /** Whether the memory in this slot has the word. */
-  has(word: string, slot: number): boolean {
-    const slots = this.#words.get(word)?.slots
-    return slots !== undefined && slots[placeOf(slots, slot)] === slot
-  }
-  /** The weight of a word here: the rarer, the heavier. One that no memory has weighs what one memory alone has. */
-  weightOf(word: string): number {
-    const having = this.#words.get(word)?.slots.length ?? 1
-    return Math.log(1 + (this.size - having + 0.5) / (having + 0.5))
-  }
-
-  /** The best by their words, best first. `accepts` is asked of candidates only. */
-  async byWords(
-    words: readonly string[],
-    limit: number,
-    accepts: (slot: Slot) => boolean,
-    pause: () => Promise<void>,
-  ): Promise<readonly Hit[]> {
-    const scores = new Float32Array(this.#slots.length)
-    const average = this.#length / Math.max(1, this.size)
-    let looked = 0
-    for (const word of new Set(words)) {
-      const posting = this.#words.get(word)
-      if (!posting) continue
-      const weight = this.weightOf(word)
-      for (let at = 0; at < posting.slots.length; at++) {
-        const slot = posting.slots[at] ?? 0
-        const count = posting.counts[at] ?? 0
-        const length = this.#slots[slot]?.length ?? 0
-        scores[slot] =
-          (scores[slot] ?? 0) + (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / average))
-        if (++looked % SLICE === 0) await pause()
-      }
-    }
-    return this.#best(scores, limit, accepts, pause)
   }
 
   /** Those whose vectors have most signs in common with this one, best first. */
@@ -211,17 +141,6 @@ function insert(best: Hit[], hit: Hit, limit: number): number {
   best.splice(at, 0, hit)
   if (best.length > limit) best.pop()
   return best.length < limit ? 0 : (best.at(-1)?.score ?? 0)
-}
-/** Where a number is in an ascending list, or would be. */
-function placeOf(list: readonly number[], wanted: number): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((list[middle] ?? 0) < wanted) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 function signsOf(vector: Float32Array | Int8Array): Uint32Array {
   const bits = new Uint32Array(Math.ceil(vector.length / BITS))

@@ -6,7 +6,9 @@ import { isVisible } from '../entries/access.ts'
 import type { ReadScope } from '../entries/access.ts'
 import { strengthOf } from '../entries/decay.ts'
 import type { MemoryStore } from '../entries/store.ts'
-import type { AgentIndex, Slot } from './agent-index.ts'
+import { narrowingLike, narrowingOf } from '../words/scopes.ts'
+import type { WordMatches, WordScore, WordSearch } from '../words/search.ts'
+import type { Slot } from './agent-index.ts'
 import type { Indexes } from './indexes.ts'
 import { cosine } from './vector.ts'
 import { wordsOf } from './words.ts'
@@ -26,6 +28,7 @@ export interface QuestionVector {
 export interface RetrievalDeps {
   readonly store: MemoryStore
   readonly indexes: Indexes
+  readonly words: WordSearch
   readonly settings: Settings
   readonly now: () => number
   /** `undefined` when there is none in time. Never rejects. */
@@ -35,14 +38,6 @@ export interface RetrievalDeps {
   /** These were found for somebody. */
   readonly used: (ids: readonly string[]) => void
   readonly measured: (ms: number, found: number) => void
-}
-
-interface Candidate {
-  readonly index: AgentIndex
-  readonly slot: number
-  readonly agentId: string
-  readonly words: number
-  readonly bits: number
 }
 
 /** Finds memories by words and by vectors. */
@@ -63,32 +58,32 @@ export class Retrieval {
 
   /** Only those of these agents that the scope has. */
   async search(query: MemoryQuery, scope: ReadScope, agentIds: readonly string[]): Promise<readonly FoundMemory[]> {
-    const { store, settings, now } = this.#deps
+    const { store, settings, words, now } = this.#deps
     const begun = performance.now()
     const asked = this.#deps.embedQuestion(query.text, query.signal)
-    const words = [...new Set(wordsOf(query.text))]
-    const candidates = await this.#candidates(
-      words,
+    const narrowing = narrowingOf(scope, agentIds, query.agentId !== undefined, query)
+    const matches = narrowing && (await words.find(wordsOf(query.text), narrowing, query, CANDIDATES))
+    const near = await this.#near(
       asked,
       agentIds,
       (slot, agentId) => isVisible(scope, { ...slot, agentId }) && fits(slot, query),
     )
     const question = await asked
-    const ids = [...candidates.keys()]
-    // The rows decide: what the index has may be from before a change, and the guard stands in the statement.
-    const [memories, vectors] = await Promise.all([
-      store.visible(scope, ids),
+    const ids = [...new Set([...(matches?.best.keys() ?? []), ...near])]
+    // The rows decide: what an index has may be from before a change, and the guard stands in the statement.
+    const [memories, vectors, scores] = await Promise.all([
+      store.matching(scope, query, ids),
       question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
+      scoresOf(matches, near),
     ])
     const at = now()
     const rated = memories.flatMap((memory) => {
-      const candidate = candidates.get(memory.id)
-      if (!candidate || memory.supersededBy !== undefined) return []
+      if (memory.supersededBy !== undefined) return []
       const vector = vectors.get(memory.id)
       const similarity = question && vector ? cosine(question.vector, vector) : 0
-      const covered = coverage(words, candidate)
+      const { score, covered } = scores.get(memory.id) ?? { score: 0, covered: 0 }
       if (covered < settings.min_word_match && similarity < settings.min_similarity) return []
-      return [{ memory: withStrength(memory, settings, at), words: candidate.words, similarity }]
+      return [{ memory: withStrength(memory, settings, at), words: score, similarity }]
     })
     const found = fuse(rated, settings.min_similarity).slice(0, query.limit)
     this.#deps.measured(performance.now() - begun, found.length)
@@ -101,15 +96,16 @@ export class Retrieval {
     memory: Pick<NewMemory, 'agentId' | 'userId' | 'sessionId' | 'level' | 'content'>,
     limit: number,
   ): Promise<readonly FoundMemory[]> {
-    const { store, settings, now } = this.#deps
+    const { store, settings, words, now } = this.#deps
     const { agentId, userId = '', sessionId = '', level, content } = memory
     const asked = this.#deps.embedQuestion(content, undefined)
-    const words = [...new Set(wordsOf(content))]
-    const accepts = (slot: Slot): boolean =>
+    const narrowing = narrowingLike({ agentId, userId, sessionId, level })
+    const { best } = await words.find(wordsOf(content), narrowing, {}, CANDIDATES)
+    const isAlike = (slot: Slot): boolean =>
       slot.userId === userId && slot.level === level && (level !== 'session' || slot.sessionId === sessionId)
-    const candidates = await this.#candidates(words, asked, [agentId], accepts)
+    const near = await this.#near(asked, [agentId], isAlike)
     const question = await asked
-    const ids = [...candidates.keys()]
+    const ids = [...new Set([...best.keys(), ...near])]
     const [memories, vectors] = await Promise.all([
       store.byIds(ids),
       question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
@@ -131,44 +127,43 @@ export class Retrieval {
       .slice(0, limit)
   }
 
-  /** By id, with the scores in the indexes. */
-  async #candidates(
-    words: readonly string[],
+  /** Ids of those whose vectors are nearest. */
+  async #near(
     asked: Promise<QuestionVector | undefined>,
     agentIds: readonly string[],
     accepts: (slot: Slot, agentId: string) => boolean,
-  ): Promise<ReadonlyMap<string, Candidate>> {
-    const found = new Map<string, Candidate>()
-    const pause = (): Promise<void> => nextTurn()
+  ): Promise<readonly string[]> {
+    const question = await asked
+    if (!question) return []
+    const found = new Map<string, number>()
     for (const agentId of agentIds) {
       const index = await this.#deps.indexes.of(agentId)
-      const isOwn = (slot: Slot): boolean => accepts(slot, agentId)
-      for (const { slot, score } of await index.byWords(words, CANDIDATES, isOwn, pause)) {
-        const id = index.slot(slot)?.id
-        if (id !== undefined) found.set(id, { index, slot, agentId, words: score, bits: 0 })
-      }
-      const question = await asked
-      if (!question || index.size === 0) continue
+      if (index.size === 0) continue
       if (index.model !== question.model) {
         this.#deps.outdated(agentId)
         continue
       }
-      for (const { slot, score } of await index.byVector(question.vector, CANDIDATES, isOwn, pause)) {
+      const isOwn = (slot: Slot): boolean => accepts(slot, agentId)
+      for (const { slot, score } of await index.byVector(question.vector, CANDIDATES, isOwn, nextTurn)) {
         const id = index.slot(slot)?.id
-        if (id !== undefined) found.set(id, { index, slot, agentId, words: found.get(id)?.words ?? 0, bits: score })
+        if (id !== undefined) found.set(id, score)
       }
     }
-    return bestOf(found)
+    return [...found]
+      .toSorted(([, one], [, other]) => other - one)
+      .slice(0, CANDIDATES)
+      .map(([id]) => id)
   }
 }
 
-/** Of the candidates of many agents those whose rows are read. */
-function bestOf(found: ReadonlyMap<string, Candidate>): ReadonlyMap<string, Candidate> {
-  if (found.size <= CANDIDATES * 2) return found
-  const entries = [...found]
-  const byWords = entries.toSorted(([, one], [, other]) => other.words - one.words).slice(0, CANDIDATES)
-  const byBits = entries.toSorted(([, one], [, other]) => other.bits - one.bits).slice(0, CANDIDATES)
-  return new Map([...byWords, ...byBits])
+/** What the words say of all of them. */
+async function scoresOf(
+  matches: WordMatches | undefined,
+  near: readonly string[],
+): Promise<ReadonlyMap<string, WordScore>> {
+  if (!matches) return new Map()
+  const others = near.filter((id) => !matches.best.has(id))
+  return new Map([...matches.best, ...(await matches.scoresOf(others))])
 }
 
 function fits(slot: Slot, { level, userId, category, tags = [], since, until }: MemoryQuery): boolean {
@@ -180,17 +175,6 @@ function fits(slot: Slot, { level, userId, category, tags = [], since, until }: 
     (until === undefined || slot.createdAt < until) &&
     tags.every((tag) => slot.tags.includes(JSON.stringify(tag)))
   )
-}
-
-/** The share of the weight of the words of a question that a memory has. */
-function coverage(words: readonly string[], { index, slot }: Candidate): number {
-  let [all, covered] = [0, 0]
-  for (const word of words) {
-    const weight = index.weightOf(word)
-    all += weight
-    if (index.has(word, slot)) covered += weight
-  }
-  return all === 0 ? 0 : covered / all
 }
 
 interface Rated {

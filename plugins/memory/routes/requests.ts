@@ -104,8 +104,9 @@ export class MemoryRequests {
       signal,
       ...omitUndefined({ agentId, level, category }),
     })
-    const { without_vector: missing } = await this.stats(agentId)
-    return { memories: found.map(toFound), index: missing === 0 ? ('complete' as const) : ('words_only' as const) }
+    const { without_vector: withoutVector, without_words: withoutWords } = await this.stats(agentId)
+    const index = withoutWords > 0 ? 'filling' : withoutVector > 0 ? 'words_only' : 'complete'
+    return { memories: found.map(toFound), index } as const
   }
   async add(body: v.InferOutput<typeof NewEntry>, id: string | undefined, report: Report, signal: AbortSignal) {
     const { agents, memories } = this.#opened
@@ -184,7 +185,7 @@ export class MemoryRequests {
   }
   async stats(agentId?: string) {
     if (agentId !== undefined) await this.#opened.agents.require(agentId)
-    const { rows, withoutVector } = await this.#opened.memories.figures(this.#reader, agentId)
+    const { rows, withoutVector, withoutWords } = await this.#opened.memories.figures(this.#reader, agentId)
     const sum = (level?: string): number =>
       rows.reduce((all, row) => all + (level === undefined || row.level === level ? row.count : 0), 0)
     const categories: Record<string, number> = {}
@@ -198,6 +199,7 @@ export class MemoryRequests {
       agent_count: sum('agent'),
       categories,
       without_vector: withoutVector,
+      without_words: withoutWords,
       enabled: true,
       auto_memorize_enabled: settings['auto_memorize'] === true,
       auto_retrieve_enabled: settings['auto_retrieve'] === true,

@@ -74,6 +74,20 @@ describe.each(engines)('migrations on %s', (engine) => {
     expect(log.join('\n')).toMatch(/plugin "bar".*002-handle/)
   })
 
+  it('a step has a text of its own for PostgreSQL, which counts as an edit when it changes', async () => {
+    const { database } = await open(engine)
+    const step = {
+      id: '1',
+      sql: "CREATE VIRTUAL TABLE bar_words USING fts5(words); INSERT INTO bar_words VALUES ('sqlite')",
+      postgresql: "CREATE TABLE bar_words (words TSVECTOR); INSERT INTO bar_words VALUES ('postgresql')",
+    }
+    await database.migrate('bar', [step])
+    const row = await database.sql.one<{ words: string }>`SELECT words FROM bar_words`
+    expect(row?.words).toContain(engine)
+    expect(await database.migrate('bar', [step])).toBe(0)
+    await expect(database.migrate('bar', [{ ...step, postgresql: 'SELECT 1' }])).rejects.toThrow('was edited')
+  })
+
   it('two steps with one id are refused', async () => {
     const { database } = await open(engine)
     await expect(database.migrate('bar', [first, first])).rejects.toThrow(/two migrations with the id "001-cup"/)

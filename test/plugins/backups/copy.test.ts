@@ -58,6 +58,8 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     expect(first.status).toBe(200)
     const { host } = stage
     await host.json('PUT', `/api/memory/agents/${agent}/kv/a`, { value: { large: 9_007_199_254_740_991 } })
+    const memory = { agent_id: agent, content: 'The wallpaper is green', user_id: 'ann' }
+    expect((await host.json('POST', '/api/memory', memory)).status).toBe(201)
     expect((await host.json('POST', '/api/providers/openai/key', { key: 'sk-copied' })).status).toBe(200)
     const workflow = { name: 'asks', steps: [{ name: 'ask', agent_id: agent, prompt: 'one' }] }
     expect((await host.json('POST', '/api/workflows', workflow)).status).toBe(201)
@@ -95,6 +97,8 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     expect((await host.json('GET', `/api/memory/agents/${agent}/kv/a`)).body.value).toEqual({
       large: 9_007_199_254_740_991,
     })
+    const { body: found } = await host.json('GET', `/api/memory/agents/${agent}/search?q=wallpaper`)
+    expect(found.memories).toMatchObject([{ content: 'The wallpaper is green' }])
     expect((await host.json('GET', '/api/workflows')).body).toHaveLength(1)
     const { body: verdict } = await host.json('GET', '/api/audit/verify')
     expect(verdict).toMatchObject({ status: 'valid', first_entry: 1 })

@@ -1,0 +1,63 @@
+import type { Narrowing } from './scopes.ts'
+import type { WordStore } from './store.ts'
+
+/** Up to so many are counted each time. */
+const MAX_COUNTED = 1_000
+/** Counts that are kept, of words that more memories have, and of agents with more memories. */
+const MAX_KEPT = 2_000
+/** A kept count that grew by this share is counted anew. */
+const MAX_GROWN = 0.1
+const MAX_AGE_MS = 300_000
+
+interface Kept {
+  readonly count: number
+  readonly newest: number
+  readonly at: number
+}
+
+/**
+ * How many memories have a word. Large numbers are kept for some minutes: they only say how much a word weighs, to which
+ * a few more or less make no difference.
+ */
+export class WordCounts {
+  readonly #store: WordStore
+  readonly #now: () => number
+  /** The one that was used last comes last. */
+  readonly #kept = new Map<string, Kept>()
+  constructor(store: WordStore, now: () => number) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Without words: how many there are. */
+  async of(words: readonly string[], narrowing: Narrowing): Promise<number> {
+    const key = JSON.stringify([words, narrowing])
+    const kept = this.#kept.get(key)
+    if (kept && this.#now() - kept.at < MAX_AGE_MS) {
+      const most = Math.ceil(kept.count * MAX_GROWN)
+      const { count: added } = await this.#store.count(words, narrowing, kept.newest, most)
+      if (added < most) {
+        this.#keep(key, kept)
+        return kept.count + added
+      }
+    }
+    const first = await this.#store.count(words, narrowing, 0, MAX_COUNTED)
+    if (first.count < MAX_COUNTED) {
+      this.#kept.delete(key)
+      return first.count
+    }
+    const all = await this.#store.count(words, narrowing, 0, Number.MAX_SAFE_INTEGER)
+    this.#keep(key, { ...all, at: this.#now() })
+    return all.count
+  }
+
+  #keep(key: string, kept: Kept): void {
+    this.#kept.delete(key)
+    this.#kept.set(key, kept)
+    if (this.#kept.size <= MAX_KEPT) return
+    for (const oldest of this.#kept.keys()) {
+      this.#kept.delete(oldest)
+      return
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import type { MemoryFilter } from '../contract.ts'
+import { WordCounts } from './counts.ts'
+import type { Narrowing } from './scopes.ts'
+import type { TextRow, Times, WordStore } from './store.ts'
+
+/** BM25: how soon a repeated word counts no more, and how much a long text is held against it. */
+const K1 = 1.2
+const B = 0.75
+/** Words of a question that are looked for, a bit each of a number: the longest, which are seldom the commonest. */
+const MAX_WORDS = 30
+/** Of a word the newest memories that are compared. One that more have says little, and is looked for with others. */
+export const MAX_HITS = 1_000
+/** Memories whose whole text is compared. */
+const MAX_SCORED = 150
+/** Of common words so many are looked for two by two. */
+const MAX_PAIRED = 4
+/** Marks of one statement. An agent with which many share is asked for in several. */
+const MAX_MARKS = 60
+
+/** A word of the question, with how much it says: the fewer memories have it, the more. */
+interface Weighed {
+  readonly word: string
+  readonly weight: number
+}
+/** What the words of a question say about one memory. */
+export interface WordScore {
+  /** BM25; 0 for one that has none of them. */
+  readonly score: number
+  /** The share of the weight of the words of the question that it has. */
+  readonly covered: number
+}
+export interface WordMatches {
+  /** By memory, the best first. */
+  readonly best: ReadonlyMap<string, WordScore>
+  /** Of other memories. */
+  scoresOf(memoryIds: readonly string[]): Promise<ReadonlyMap<string, WordScore>>
+}
+
+/** Finds memories by words, in the index that the database has of them. */
+export class WordSearch {
+  readonly #store: WordStore
+  readonly #counts: WordCounts
+  constructor(store: WordStore, now: () => number) {
+    this.#store = store
+    this.#counts = new WordCounts(store, now)
+  }
+
+  /** Compares a bounded number of memories, however many there are. */
+  async find(all: readonly string[], narrowing: Narrowing, filter: MemoryFilter, limit: number): Promise<WordMatches> {
+    const words = chosen(all)
+    const { since, until } = filter
+    const known = new Map<number, number>()
+    const counts = words.map(() => 0)
+    let total = 0
+    if (words.length > 0)
+      for (const part of partsOf(narrowing)) {
+        total += await this.#counts.of([], part)
+        for (const [at, count] of (await this.#collect(words, part, { since, until }, known)).entries())
+          counts[at] = (counts[at] ?? 0) + count
+      }
+    const weighed = words.map((word, at): Weighed => ({ word, weight: weightOf(counts[at] ?? 0, total) }))
+    const rows = await this.#store.texts(mostCovering(known, weighed))
+    const average = rows.reduce((sum, { words: text }) => sum + lengthOf(text), 0) / Math.max(1, rows.length)
+    const score = (row: TextRow): readonly [string, WordScore] => [row.memory_id, scoreOf(row, weighed, average)]
+    const best = rows
+      .map(score)
+      .filter(([, found]) => found.score > 0)
+      .toSorted(([, one], [, other]) => other.score - one.score)
+      .slice(0, limit)
+    return {
+      best: new Map(best),
+      scoresOf: async (memoryIds) => new Map((await this.#store.textsOf(memoryIds)).map(score)),
+    }
+  }
+
+  /** Notes which memories have which words. Returns how many have each. */
+  async #collect(
+    words: readonly string[],
+    narrowing: Narrowing,
+    times: Times,
+    known: Map<number, number>,
+  ): Promise<readonly number[]> {
+    const note = (ids: readonly number[], bits: number): void => {
+      for (const id of ids) known.set(id, (known.get(id) ?? 0) | bits)
+    }
+    const hits = await this.#store.hits(
+      words.map((word) => [word]),
+      narrowing,
+      times,
+      MAX_HITS,
+    )
+    for (const [at, ids] of hits.entries()) note(ids, 1 << at)
+    const counts = hits.map(({ length }) => length)
+    const common = counts.flatMap((count, at) => (count < MAX_HITS ? [] : [at]))
+    for (const at of common) counts[at] = await this.#counts.of([words[at] ?? ''], narrowing)
+    const together = combinationsOf(common, counts)
+    const found = await this.#store.hits(
+      together.map((places) => places.map((at) => words[at] ?? '')),
+      narrowing,
+      times,
+      MAX_HITS,
+    )
+    for (const [place, ids] of found.entries())
+      note(
+        ids,
+        (together[place] ?? []).reduce((bits, at) => bits | (1 << at), 0),
+      )
+    return counts
+  }
+}
+
+function chosen(words: readonly string[]): readonly string[] {
+  const unique = [...new Set(words)]
+  if (unique.length <= MAX_WORDS) return unique
+  return unique.toSorted((one, other) => other.length - one.length).slice(0, MAX_WORDS)
+}
+
+function partsOf({ anyOf, allOf }: Narrowing): readonly Narrowing[] {
+  if (anyOf.length <= MAX_MARKS) return [{ anyOf, allOf }]
+  const parts: Narrowing[] = []
+  for (let from = 0; from < anyOf.length; from += MAX_MARKS)
+    parts.push({ anyOf: anyOf.slice(from, from + MAX_MARKS), allOf })
+  return parts
+}
+
+/** Common words that are looked for together: all of them, and the rarest two by two. */
+function combinationsOf(common: readonly number[], counts: readonly number[]): readonly (readonly number[])[] {
+  if (common.length < 2) return []
+  const rarest = common.toSorted((one, other) => (counts[one] ?? 0) - (counts[other] ?? 0)).slice(0, MAX_PAIRED)
+  const pairs = rarest.flatMap((one, at) => rarest.slice(at + 1).map((other) => [one, other]))
+  return common.length > 2 ? [common, ...pairs] : pairs
+}
+
+/** The rarer, the heavier. One that no memory has weighs what one memory alone has. */
+function weightOf(count: number, total: number): number {
+  const having = Math.max(1, count)
+  return Math.log(1 + (Math.max(having, total) - having + 0.5) / (having + 0.5))
+}
+
+/** Those with the heaviest words, of the same the newest. */
+function mostCovering(known: ReadonlyMap<number, number>, words: readonly Weighed[]): readonly number[] {
+  const weights = new Map<number, number>()
+  const weightOfBits = (bits: number): number => {
+    let weight = weights.get(bits)
+    if (weight === undefined) {
+      weight = words.reduce((sum, each, at) => ((bits & (1 << at)) === 0 ? sum : sum + each.weight), 0)
+      weights.set(bits, weight)
+    }
+    return weight
+  }
+  return [...known]
+    .map(([id, bits]) => ({ id, weight: weightOfBits(bits) }))
+    .toSorted((one, other) => other.weight - one.weight || other.id - one.id)
+    .slice(0, MAX_SCORED)
+    .map(({ id }) => id)
+}
+
+function scoreOf({ words: text }: TextRow, words: readonly Weighed[], average: number): WordScore {
+  const counts = new Map<string, number>()
+  let length = 0
+  for (const word of text === '' ? [] : text.split(' ')) {
+    counts.set(word, (counts.get(word) ?? 0) + 1)
+    length++
+  }
+  let [score, all, covered] = [0, 0, 0]
+  for (const { word, weight } of words) {
+    all += weight
+    const count = counts.get(word) ?? 0
+    if (count === 0) continue
+    covered += weight
+    score += (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / Math.max(1, average)))
+  }
+  return { score, covered: all === 0 ? 0 : covered / all }
+}
+
+/** In words. */
+function lengthOf(text: string): number {
+  if (text === '') return 0
+  let length = 1
+  for (let at = text.indexOf(' '); at !== -1; at = text.indexOf(' ', at + 1)) length++
+  return length
+}

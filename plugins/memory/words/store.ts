@@ -1,0 +1,184 @@
+import * as v from 'valibot'
+import { jsonColumn, nullableColumn, numberColumn, RowReader } from 'svc/internal'
+import { sqlPart } from 'svc/sdk'
+import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { idSet, matching } from '../store.ts'
+import type { Narrowing } from './scopes.ts'
+
+/** Of the newest memories with a word, how many are looked at where a time has to fit, which no mark says. */
+const MAX_TIMED = 2_000
+/** A text of a `tsvector` has at most a megabyte. */
+const MAX_CHARS = 200_000
+
+/** A memory as the index has it. */
+export interface IndexedText {
+  readonly memoryId: string
+  readonly content: string
+  readonly words: readonly string[]
+  readonly marks: readonly string[]
+}
+export interface Times {
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+}
+
+const HitsRow = v.object({ expression: v.string(), ids: nullableColumn(v.string()) })
+const CountRow = v.object({ count: numberColumn, newest: nullableColumn(numberColumn) })
+const TextRow = v.object({ id: numberColumn, memory_id: v.string(), words: v.string() })
+export type TextRow = v.InferOutput<typeof TextRow>
+const UnindexedRow = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  user_id: v.string(),
+  session_id: v.string(),
+  level: v.string(),
+  category: nullableColumn(v.string()),
+  tags: jsonColumn(v.array(v.string())),
+  key: nullableColumn(v.string()),
+  content: v.string(),
+})
+export type UnindexedRow = v.InferOutput<typeof UnindexedRow>
+
+/** The statements on the index of words. Numbers are those of `memory_text`: the larger, the newer. */
+export class WordStore {
+  readonly #db: PluginDatabase
+  readonly #unindexed: RowReader<typeof UnindexedRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
+    this.#db = db
+    this.#unindexed = new RowReader({ table: 'memory_entry', key: ['id'], schema: UnindexedRow, log })
+  }
+
+  commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
+    return this.#db.batch(statements)
+  }
+
+  /** Goes after what wrote the memory. Does nothing where it is another text, or there already. */
+  add({ memoryId, content, words, marks }: IndexedText): Statement {
+    return this.#db.sql`INSERT INTO memory_text (memory_id, words, scopes)
+      SELECT id, CAST(${cut(words.join(' '))} AS TEXT), CAST(${marks.join(' ')} AS TEXT) FROM memory_entry
+      WHERE id = ${memoryId} AND content = ${content} AND superseded_by = ''
+      ON CONFLICT (memory_id) DO NOTHING`
+  }
+  /** The same for one that has changed. */
+  replace(text: IndexedText): readonly Statement[] {
+    return [this.#db.sql`DELETE FROM memory_text WHERE memory_id = ${text.memoryId}`, this.add(text)]
+  }
+  /** Takes the words of memories out that are about to be deleted: these statements alone may take long. */
+  remove(ids: readonly string[]): readonly Statement[] {
+    const set = idSet(ids)
+    return [
+      this.#db.sql`DELETE FROM memory_text WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`UPDATE memory_entry SET has_words = 0 WHERE id IN (SELECT key FROM json_each(${set}))`,
+    ]
+  }
+  /** Memories of an agent whose words are in the index. */
+  async indexedOf(agentId: string, limit: number): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT id FROM memory_entry
+      WHERE agent_id = ${agentId} AND has_words = 1 AND superseded_by = '' LIMIT ${limit}`
+    return v.parse(v.array(v.object({ id: v.string() })), rows).map(({ id }) => id)
+  }
+
+  /** Memories that an older version wrote, and those whose index was taken out for nothing. */
+  async unindexed(limit: number): Promise<readonly UnindexedRow[]> {
+    return this.#unindexed.all(
+      await this.#db.all`SELECT id, agent_id, user_id, session_id, level, category, tags, key, content FROM memory_entry
+        WHERE has_words = 0 AND superseded_by = '' ORDER BY id LIMIT ${limit}`,
+    )
+  }
+  /** Of the text as it was read. */
+  indexed(memoryId: string, content: string): Statement {
+    return this.#db.sql`UPDATE memory_entry SET has_words = 1 WHERE id = ${memoryId} AND content = ${content}`
+  }
+
+  /** For each word the newest memories that have it, the newest first. */
+  async hits(
+    words: readonly (readonly string[])[],
+    narrowing: Narrowing,
+    times: Times,
+    limit: number,
+  ): Promise<readonly (readonly number[])[]> {
+    const expressions = words.map((together) => this.#expression(together, narrowing))
+    const set = idSet(expressions)
+    const isTimed = times.since !== undefined || times.until !== undefined
+    const rows = isTimed
+      ? await this.#timedHits(set, times, limit)
+      : this.#db.dialect === 'sqlite'
+        ? await this.#db.all`SELECT key AS expression, (SELECT group_concat(id) FROM
+              (SELECT rowid AS id FROM memory_words WHERE memory_words MATCH question.key
+                ORDER BY rowid DESC LIMIT ${limit})) AS ids
+            FROM json_each(${set}) AS question`
+        : await this.#db.all`SELECT key AS expression, (SELECT string_agg(CAST(id AS TEXT), ',') FROM
+              (SELECT id FROM memory_text WHERE lexemes @@ CAST(question.key AS TSQUERY)
+                ORDER BY id DESC LIMIT ${limit}) AS hit) AS ids
+            FROM json_each(${set}) AS question`
+    const found = new Map(v.parse(v.array(HitsRow), rows).map(({ expression, ids }) => [expression, ids]))
+    return expressions.map((expression) => toNumbers(found.get(expression)))
+  }
+  async #timedHits(set: string, { since, until }: Times, limit: number): Promise<readonly unknown[]> {
+    const fits = matching({ since, until }, this.#db.dialect)
+    const among = sqlPart`JOIN memory_text ON memory_text.id = newest.id
+      JOIN memory_entry ON memory_entry.id = memory_text.memory_id
+      WHERE ${fits} ORDER BY newest.id DESC LIMIT ${limit}`
+    return this.#db.dialect === 'sqlite'
+      ? await this.#db.all`SELECT key AS expression, (SELECT group_concat(id) FROM (SELECT newest.id FROM
+            (SELECT rowid AS id FROM memory_words WHERE memory_words MATCH question.key
+              ORDER BY rowid DESC LIMIT ${MAX_TIMED}) AS newest ${among})) AS ids
+          FROM json_each(${set}) AS question`
+      : await this.#db.all`SELECT key AS expression, (SELECT string_agg(CAST(id AS TEXT), ',') FROM
+            (SELECT newest.id FROM (SELECT id FROM memory_text WHERE lexemes @@ CAST(question.key AS TSQUERY)
+              ORDER BY id DESC LIMIT ${MAX_TIMED}) AS newest ${among}) AS hit) AS ids
+          FROM json_each(${set}) AS question`
+  }
+
+  /** How many have all of these words, or are there at all for none; of those after a number. */
+  async count(
+    words: readonly string[],
+    narrowing: Narrowing,
+    after: number,
+    limit: number,
+  ): Promise<{ readonly count: number; readonly newest: number }> {
+    const expression = this.#expression(words, narrowing)
+    const row =
+      expression === ''
+        ? await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM
+            (SELECT id FROM memory_text WHERE id > CAST(${after} AS BIGINT) ORDER BY id DESC LIMIT ${limit}) AS hit`
+        : this.#db.dialect === 'sqlite'
+          ? await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM (SELECT rowid AS id FROM memory_words
+              WHERE memory_words MATCH ${expression} AND rowid > CAST(${after} AS BIGINT) ORDER BY rowid DESC LIMIT ${limit})`
+          : await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM (SELECT id FROM memory_text
+              WHERE lexemes @@ CAST(${expression} AS TSQUERY) AND id > CAST(${after} AS BIGINT)
+              ORDER BY id DESC LIMIT ${limit}) AS hit`
+    const { count, newest = after } = v.parse(CountRow, row)
+    return { count, newest }
+  }
+
+  async texts(ids: readonly number[]): Promise<readonly TextRow[]> {
+    if (ids.length === 0) return []
+    const rows = await this.#db.all`SELECT id, memory_id, words FROM memory_text
+      WHERE id IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(ids.map(String))}))`
+    return v.parse(v.array(TextRow), rows)
+  }
+  async textsOf(memoryIds: readonly string[]): Promise<readonly TextRow[]> {
+    if (memoryIds.length === 0) return []
+    const rows = await this.#db.all`SELECT id, memory_id, words FROM memory_text
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(memoryIds)}))`
+    return v.parse(v.array(TextRow), rows)
+  }
+
+  /** All of `words`, narrowed. Words and marks have letters, digits and `_` only; the quotes make them no operators. */
+  #expression(words: readonly string[], { anyOf, allOf }: Narrowing): string {
+    const [quote, and, or] = this.#db.dialect === 'sqlite' ? ['"', ' AND ', ' OR '] : ["'", ' & ', ' | ']
+    const quoted = (word: string): string => `${quote}${word}${quote}`
+    const any = anyOf.map(quoted).join(or)
+    return [
+      ...words.map(quoted),
+      ...(any === '' ? [] : [anyOf.length > 1 ? `(${any})` : any]),
+      ...allOf.map(quoted),
+    ].join(and)
+  }
+}
+
+/** No word of it is cut. */
+const cut = (text: string): string =>
+  text.length <= MAX_CHARS ? text : text.slice(0, text.lastIndexOf(' ', MAX_CHARS))
+const toNumbers = (ids: string | undefined): readonly number[] => (ids === undefined ? [] : ids.split(',').map(Number))
