@@ -62,7 +62,7 @@ export const Settings = fileOnly(
       60_000,
     ),
     index_memories: integer(
-      'Memories of all agents whose vectors are kept ready in memory; about 200 bytes each.',
+      'Memories whose signs of vectors are kept in memory, of those searched last; about 40 bytes each.',
       200_000,
       1_000,
       10_000_000,

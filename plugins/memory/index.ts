@@ -1,6 +1,6 @@
-import { Broadcast, Configuration } from 'svc/internal'
+import { Configuration } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AgentKilled, AgentKilling, Agents } from '../agents/contract.ts'
+import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
@@ -21,7 +21,7 @@ export default definePlugin({
   name: 'memory',
   version: '2.0.0',
   config: Settings,
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, configuration: Configuration, queue: Queue },
+  requires: { agents: Agents, audit: Audit, configuration: Configuration, queue: Queue },
   optional: { inference: Inference, sessions: Sessions, screening: Screening, usage: Usage },
   provides: { memories: Memories },
   hooks: [MemoryChanged],
@@ -30,7 +30,7 @@ export default definePlugin({
   setup(ctx) {
     const { config, db, hooks, jobs, own, routes, services, tools } = ctx
     const { queue } = services
-    const { memories, loaded } = lazyMemories({ ...ctx, ...services, inference: () => ctx.optional('inference') })
+    const memories = lazyMemories({ ...ctx, ...services, inference: () => ctx.optional('inference') })
     tools.add(...memoryTools(memories))
     const embedder = queue.work(EMBED_LANE, {
       run: async ({ payload, signal }) => (await memories()).embedder.run(agentOf(payload), signal),
@@ -61,7 +61,6 @@ export default definePlugin({
       await wordIndex.beforeKilling(agent.id)
       return { agent, statements: [...statements, ...store.ofAgentKilled(agent.id)] }
     })
-    hooks.on(AgentKilled, ({ agent }) => loaded()?.indexes.drop(agent.id))
     const service = async () => (await memories()).memories
     const served: Memories = {
       add: async (list) => (await service()).add(list),

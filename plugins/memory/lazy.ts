@@ -1,5 +1,3 @@
-import { followChanges } from 'svc/internal'
-import type { Broadcast } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -24,39 +22,32 @@ export interface LazyDeps {
   readonly metrics: Metrics
   readonly agents: Agents
   readonly audit: Audit
-  readonly broadcast: Broadcast
   readonly queue: Queue
   readonly inference: () => Inference | undefined
   own(label: string, dispose: () => void): void
   run<T>(work: () => Promise<T> | T): Promise<T>
 }
 
-/** The memories, whose code is loaded with their first use; `loaded` has them after that. */
-export function lazyMemories(deps: LazyDeps): {
-  readonly memories: () => Promise<OpenMemories>
-  readonly loaded: () => OpenMemories | undefined
-} {
+/** The memories, whose code is loaded with their first use. */
+export function lazyMemories(deps: LazyDeps): () => Promise<OpenMemories> {
   const { hooks, log, metrics, run } = deps
   const changes = metrics.counter('svc_memory_changes_total', 'Memories that were added, changed and deleted.')
   const forgotten = metrics.counter('svc_memory_forgotten_total', 'Memories that were deleted by themselves, by why.')
   const embedded = metrics.counter('svc_memory_vectors_total', 'Vectors that were made of memories.')
   const took = metrics.histogram('svc_memory_search_seconds', 'How long searches in memories took.', SEARCH_BOUNDS)
   let last: OpenMemories | undefined
-  metrics.observed('svc_memory_indexed', 'Memories whose vectors are kept in memory.', () => [
-    { value: last?.indexes.size ?? 0 },
-  ])
+  metrics.observed(
+    'svc_memory_indexed',
+    'Memories for whose vectors there is room in what is kept in memory of them.',
+    () => [{ value: last?.vectors.size ?? 0 }],
+  )
   const background = (work: () => Promise<void>): void => {
     run(work).catch((error: unknown) => log.error('work on memories failed', error))
   }
-  const tell = followChanges(deps, 'memory.entries', {
-    changed: (key) => last?.indexes.heard(key),
-    missed: () => last?.indexes.clear(),
-  })
   const open = async (): Promise<OpenMemories> => {
     const { openMemories } = await import('./entries/open.ts')
     return (last = openMemories({
       ...deps,
-      tell,
       background,
       changed(change, agentId, ids) {
         changes.add(ids.length, { change })
@@ -68,7 +59,7 @@ export function lazyMemories(deps: LazyDeps): {
     }))
   }
   let opened: Promise<OpenMemories> | undefined
-  return { memories: () => (opened ??= open()), loaded: () => last }
+  return () => (opened ??= open())
 }
 
 /** The agent that a job is for. */

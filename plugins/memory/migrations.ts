@@ -1,5 +1,6 @@
 import type { Migration } from 'svc/sdk'
 import { graphMigrations } from './graph/migrations.ts'
+import { vectorMigrations } from './vectors/migrations.ts'
 import { wordMigrations } from './words/migrations.ts'
 
 export const migrations: readonly Migration[] = [
@@ -105,4 +106,5 @@ export const migrations: readonly Migration[] = [
   { id: '009-version-source', sql: 'ALTER TABLE memory_version ADD COLUMN source TEXT' },
   ...graphMigrations,
   ...wordMigrations,
+  ...vectorMigrations,
 ]

@@ -265,7 +265,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/memory/upkeep/upkeep.ts: #counts #automatic #capping
       plugins/memory/upkeep/use-recorder.ts: #ids
       plugins/memory/prompt/store.ts: #open
-      plugins/memory/retrieval/embedding.ts: #queued #outdated
+      plugins/memory/vectors/embedding.ts: #queued #outdated
       plugins/peers/replays.ts
       plugins/providers/breaker.ts
       plugins/providers/default-model.ts
@@ -289,14 +289,11 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/turn/turn-queue.ts`,
   },
   {
-    told: 'memory.entries',
-    of: `
-      plugins/memory/retrieval/agent-index.ts
-      plugins/memory/retrieval/indexes.ts: #entries`,
-    test: 'test/plugins/memory/shared.test.ts',
+    read: 'each row of the database has a version, which is compared with that of the copy',
+    of: 'plugins/memory/vectors/search.ts: #kept',
   },
   {
-    read: 'what was added since is counted each time; deletions are seen after minutes, and change no weight that matters',
+    read: 'counts of what is common are made again when many were added, and after minutes: they only weigh words',
     of: 'plugins/memory/words/counts.ts: #kept',
   },
   {

@@ -56,7 +56,6 @@ export async function memories(): Promise<readonly Result[]> {
       },
       queue: embeddedQueue({ db, clock: wallClock, background }),
       inference: () => ({ embed }) as unknown as Inference,
-      tell: () => [],
       background,
       changed() {},
       measured() {},
@@ -90,7 +89,7 @@ export async function memories(): Promise<readonly Result[]> {
       line('search among 100,000, p50 in ms', at(0.5), 10, false),
       line('search among 100,000, p99 in ms', at(0.99), 40, false),
       line('event loop held by a search, p99 in ms', delay.percentile(99) / 1e6, 40, false),
-      line('first search, which reads the index, in s', firstMs / 1_000, 60, false),
+      line('first search, which reads the signs of all vectors, in s', firstMs / 1_000, 60, false),
     ]
   } finally {
     await rm(home, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Memories, NewMemory } from '../../plugins/memory/contract.ts'
-import { wordsOf } from '../../plugins/memory/retrieval/words.ts'
+import { wordsOf } from '../../plugins/memory/words/words.ts'
 
 export const PEOPLE = ['marta', 'devin', 'yuki'] as const
 export const KINDS = ['single', 'hop', 'time', 'update', 'unknown'] as const

@@ -22,7 +22,7 @@ export interface ReadScope {
 const SHAREABLE = ['user', 'agent'] as const
 
 export async function scopeOf(reader: MemoryReader, agents: Agents): Promise<ReadScope> {
-  if (reader.kind === 'operator') return { ...NOTHING, all: true }
+  if (reader.kind === 'operator') return EVERYTHING
   if (reader.kind === 'person') return { ...NOTHING, isPerson: true, userId: reader.userId ?? '' }
   const { agentId, userId = '', sessionId = '' } = reader
   const agent = await agents.find(agentId)
@@ -31,6 +31,15 @@ export async function scopeOf(reader: MemoryReader, agents: Agents): Promise<Rea
   return { ...NOTHING, agentId, userId, sessionId, shared: await sharedWith(agent, agents) }
 }
 
+/** Without a guard. */
+export const EVERYTHING: ReadScope = {
+  all: true,
+  isPerson: false,
+  userId: '',
+  agentId: '',
+  sessionId: '',
+  shared: new Set(),
+}
 const NOTHING: ReadScope = { all: false, isPerson: false, userId: '', agentId: '', sessionId: '', shared: new Set() }
 
 /** Whether the manifest lets an agent read or write memories of its own that have no key. */

@@ -1,13 +1,15 @@
 import { newId } from 'svc/internal'
-import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { Queue } from '../../queue/contract.ts'
 import type { Settings } from '../config.ts'
-import { Embedder } from '../retrieval/embedding.ts'
-import { Indexes } from '../retrieval/indexes.ts'
+import { Embedder } from '../vectors/embedding.ts'
 import { Retrieval } from '../retrieval/retrieval.ts'
+import { VectorPlacer } from '../vectors/placer.ts'
+import { VectorSearch } from '../vectors/search.ts'
+import { SignStore } from '../vectors/store.ts'
 import { WordSearch } from '../words/search.ts'
 import { WordStore } from '../words/store.ts'
 import { WordIndex } from '../words/word-index.ts'
@@ -27,7 +29,6 @@ export interface OpenDeps {
   readonly audit: Audit
   readonly queue: Queue
   readonly inference: () => Inference | undefined
-  readonly tell: (key: string) => readonly Statement[]
   readonly background: (work: () => Promise<void>) => void
   readonly changed: MemoryDeps['changed']
   readonly measured: (ms: number, found: number) => void
@@ -42,7 +43,7 @@ export interface OpenMemories extends Pick<OpenDeps, 'db' | 'log'> {
   readonly store: MemoryStore
   readonly memories: MemoryService
   readonly notes: Notes
-  readonly indexes: Indexes
+  readonly vectors: VectorSearch
   readonly wordIndex: WordIndex
   readonly embedder: Embedder
   readonly uses: UseRecorder
@@ -54,14 +55,17 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   const now = Date.now
   const store = new MemoryStore(db, log)
   const rows = new UpkeepStore(db, log)
-  const indexes = new Indexes({ store, maxMemories: settings.index_memories, tell: deps.tell })
+  const signs = new SignStore(db)
+  const placer = new VectorPlacer(signs)
+  const vectors = new VectorSearch({ store: signs, maxKept: settings.index_memories })
   const wordStore = new WordStore(db, log)
   const wordIndex = new WordIndex({ store: wordStore, queue: deps.queue, newId })
-  const embedder = new Embedder({ ...deps, store, indexes, settings, newId })
+  const embedder = new Embedder({ ...deps, store, placer, settings, newId })
   const uses = new UseRecorder(rows, background, now)
   const retrieval = new Retrieval({
     store,
-    indexes,
+    signs,
+    vectors,
     words: new WordSearch(wordStore, now),
     settings,
     now,
@@ -84,6 +88,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   })
   const upkeep = new Upkeep({ store, rows, memories, agents, settings, now, background, forgotten: deps.forgotten })
   background(() => wordIndex.fillLater())
+  background(() => placer.run())
   return {
     db,
     log,
@@ -92,7 +97,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     store,
     memories,
     notes: new Notes({ store, memories, agents, settings }),
-    indexes,
+    vectors,
     wordIndex,
     embedder,
     uses,

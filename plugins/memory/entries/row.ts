@@ -67,27 +67,10 @@ export const EntryRow = v.pipe(
 )
 
 /** Both engines give bytes in a class of their own that extends this one. */
-const bytesColumn = v.pipe(
+export const bytesColumn = v.pipe(
   v.unknown(),
   v.transform((value) => value as Uint8Array),
 )
-
-/** What the index of an agent needs of a memory. */
-export const IndexRow = v.object({
-  id: v.string(),
-  user_id: v.string(),
-  session_id: v.string(),
-  level: v.string(),
-  category: nullableColumn(v.string()),
-  tags: v.string(),
-  created_at: v.string(),
-  model: nullableColumn(v.string()),
-  vector: v.pipe(
-    v.unknown(),
-    v.transform((value) => (value ?? undefined) as Uint8Array | undefined),
-  ),
-})
-export type IndexRow = v.InferOutput<typeof IndexRow>
 
 export const VectorRow = v.object({
   memory_id: v.string(),

@@ -101,7 +101,7 @@ export class MemoryService implements Memories {
   }
 
   async update(id: string, content: string, by: string, source: MemorySource): Promise<Memory> {
-    const { store, audit, settings, now, retrieval, wordIndex, embedLater } = this.#deps
+    const { store, audit, settings, now, wordIndex, embedLater } = this.#deps
     const memory = await this.#require(id)
     if (memory.supersededBy !== undefined)
       throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
@@ -117,10 +117,8 @@ export class MemoryService implements Memories {
       store.dropVersions(id, settings.max_versions),
       audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
       ...embedLater(memory.agentId),
-      ...retrieval.tell(memory.agentId, [id]),
     ])
     if (replaced?.changes !== 1) throw notFound(id)
-    retrieval.changed(memory.agentId, [id])
     this.#deps.changed('updated', memory.agentId, [id])
     return this.#require(id)
   }
@@ -129,7 +127,7 @@ export class MemoryService implements Memories {
     ids: readonly string[],
     by: string,
   ): Promise<{ readonly deleted: number; readonly failed: readonly string[] }> {
-    const { store, audit, now, retrieval, wordIndex } = this.#deps
+    const { store, audit, now, wordIndex } = this.#deps
     const found = await store.byIds([...new Set(ids)])
     const there = new Set(found.map(({ id }) => id))
     const failed = ids.filter((id) => !there.has(id))
@@ -143,15 +141,11 @@ export class MemoryService implements Memories {
       ...agentIds.flatMap((agentId) => {
         const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
         const which = own.length > 3 ? `${own.length} memories` : `memory ${own.join(', ')}`
-        return [
-          audit.entry({ event: 'memory_access', agentId, details: `${which} deleted by ${by}` }),
-          ...retrieval.tell(agentId, own),
-        ]
+        return [audit.entry({ event: 'memory_access', agentId, details: `${which} deleted by ${by}` })]
       }),
     ])
     for (const agentId of agentIds) {
       const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
-      retrieval.changed(agentId, own)
       this.#deps.changed('deleted', agentId, own)
     }
     return { deleted: found.length, failed }
@@ -256,10 +250,9 @@ export class MemoryService implements Memories {
   }
 
   async #commit(statements: readonly Statement[], drafts: readonly Draft[]): Promise<void> {
-    const { store, audit, retrieval, embedLater, grown } = this.#deps
+    const { store, audit, embedLater, grown } = this.#deps
     const byAgent = Map.groupBy(drafts, ({ agentId }) => agentId)
     for (const [agentId, own] of byAgent) {
-      const ids = own.flatMap(({ id, supersedes }) => (supersedes === undefined ? [id] : [id, supersedes]))
       const keys = own.flatMap(({ key }) => (key === undefined ? [] : [`"${key}"`]))
       const what =
         keys.length > 0
@@ -270,13 +263,11 @@ export class MemoryService implements Memories {
         ...statements,
         audit.entry({ event: 'memory_access', agentId, details: `${what} (${chars} characters)` }),
         ...embedLater(agentId),
-        ...retrieval.tell(agentId, ids),
       ]
     }
     await store.commit(statements)
     for (const [agentId, own] of byAgent) {
       const superseded = own.flatMap(({ supersedes }) => supersedes ?? [])
-      retrieval.changed(agentId, [...own.map(({ id }) => id), ...superseded])
       grown(agentId, {
         all: own.length,
         automatic: own.filter(({ source }) => source.kind === 'message' || source.kind === 'tool').length,

@@ -6,18 +6,7 @@ import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.
 import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
 import { idSet, matching, visibleTo } from '../store.ts'
-import {
-  Count,
-  EntryRow,
-  FigureRow,
-  Id,
-  IndexRow,
-  TextRow,
-  TombstoneRow,
-  UserRow,
-  VectorRow,
-  VersionRow,
-} from './row.ts'
+import { Count, EntryRow, FigureRow, Id, TextRow, TombstoneRow, UserRow, VectorRow, VersionRow } from './row.ts'
 
 /** A page of a list. */
 export interface Page {
@@ -173,6 +162,8 @@ export class MemoryStore {
   /** For the batch that removes an agent. */
   ofAgentKilled(agentId: string): readonly Statement[] {
     return [
+      // Before the vectors, whose places would be emptied one by one else.
+      ...(this.#db.dialect === 'sqlite' ? [this.#db.sql`DELETE FROM memory_sign WHERE agent_id = ${agentId}`] : []),
       this.#db.sql`DELETE FROM memory_version WHERE memory_id IN
         (SELECT id FROM memory_entry WHERE agent_id = ${agentId})`,
       this.#db.sql`DELETE FROM memory_vector WHERE agent_id = ${agentId}`,
@@ -296,29 +287,6 @@ export class MemoryStore {
     return v.parse(v.optional(TombstoneRow), await this.#db.one`SELECT * FROM memory_tombstone WHERE id = ${id}`)
   }
 
-  /** What the index has of an agent, in the order of the ids, after one of them. */
-  async indexPage(agentId: string, after: string, limit: number): Promise<readonly IndexRow[]> {
-    return v.parse(
-      v.array(IndexRow),
-      await this.#db.all`SELECT memory_entry.id, user_id, session_id, level, category, tags, created_at,
-          model, vector
-        FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
-          AND memory_vector.model = memory_entry.embedded_with
-        WHERE memory_entry.agent_id = ${agentId} AND superseded_by = '' AND memory_entry.id > ${after}
-        ORDER BY memory_entry.id LIMIT ${limit}`,
-    )
-  }
-  async indexRows(ids: readonly string[]): Promise<readonly IndexRow[]> {
-    return v.parse(
-      v.array(IndexRow),
-      await this.#db.all`SELECT memory_entry.id, user_id, session_id, level, category, tags, created_at,
-          model, vector
-        FROM memory_entry LEFT JOIN memory_vector ON memory_vector.memory_id = memory_entry.id
-          AND memory_vector.model = memory_entry.embedded_with
-        WHERE memory_entry.id IN (SELECT key FROM json_each(${idSet(ids)})) AND superseded_by = ''
-        ORDER BY memory_entry.id`,
-    )
-  }
   /** Those of one model, by memory. */
   async vectors(ids: readonly string[], model: string): Promise<ReadonlyMap<string, Uint8Array>> {
     if (ids.length === 0) return new Map()
@@ -347,8 +315,12 @@ export class MemoryStore {
       this.#db.sql`INSERT INTO memory_vector (memory_id, agent_id, model, vector)
         SELECT id, agent_id, CAST(${model} AS TEXT), ${vector} FROM memory_entry
         WHERE id = ${row.id} AND agent_id = ${agentId} AND updated_at = ${row.updated_at} AND superseded_by = ''
-        ON CONFLICT (memory_id) DO UPDATE SET model = excluded.model, vector = excluded.vector`,
+        ON CONFLICT (memory_id) DO UPDATE SET model = excluded.model, vector = excluded.vector, ${this.#unplaced()}`,
     ]
+  }
+  /** The signs of a vector are of another one now. */
+  #unplaced(): SqlPart {
+    return this.#db.dialect === 'sqlite' ? sqlPart`place = NULL` : sqlPart`place = NULL, signs = NULL`
   }
   /** Agents with memories that have no vector at all. */
   async agentsWithoutVectors(): Promise<readonly string[]> {

@@ -1,17 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Statement } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { FoundMemory, Memory, MemoryQuery, NewMemory } from '../contract.ts'
-import { isVisible } from '../entries/access.ts'
+import { EVERYTHING } from '../entries/access.ts'
 import type { ReadScope } from '../entries/access.ts'
 import { strengthOf } from '../entries/decay.ts'
 import type { MemoryStore } from '../entries/store.ts'
 import { narrowingLike, narrowingOf } from '../words/scopes.ts'
 import type { WordMatches, WordScore, WordSearch } from '../words/search.ts'
-import type { Slot } from './agent-index.ts'
-import type { Indexes } from './indexes.ts'
-import { cosine } from './vector.ts'
-import { wordsOf } from './words.ts'
+import { ownersOf } from '../vectors/owner.ts'
+import type { VectorSearch } from '../vectors/search.ts'
+import type { Wanted } from '../vectors/signs.ts'
+import type { Among, SignStore } from '../vectors/store.ts'
+import { cosine } from '../vectors/vector.ts'
+import { wordsOf } from '../words/words.ts'
 
 /** Candidates of each kind, of which the rows are read. */
 const CANDIDATES = 30
@@ -27,7 +28,8 @@ export interface QuestionVector {
 }
 export interface RetrievalDeps {
   readonly store: MemoryStore
-  readonly indexes: Indexes
+  readonly signs: SignStore
+  readonly vectors: VectorSearch
   readonly words: WordSearch
   readonly settings: Settings
   readonly now: () => number
@@ -47,28 +49,16 @@ export class Retrieval {
     this.#deps = deps
   }
 
-  /** For the batch that changes memories: other daemons hear of it. */
-  tell(agentId: string, ids: readonly string[]): readonly Statement[] {
-    return this.#deps.indexes.tell(agentId, ids)
-  }
-  /** These rows of an agent are different on disk now. */
-  changed(agentId: string, ids: readonly string[]): void {
-    this.#deps.indexes.changed(agentId, ids)
-  }
-
   /** Only those of these agents that the scope has. */
   async search(query: MemoryQuery, scope: ReadScope, agentIds: readonly string[]): Promise<readonly FoundMemory[]> {
     const { store, settings, words, now } = this.#deps
     const begun = performance.now()
     const asked = this.#deps.embedQuestion(query.text, query.signal)
     const narrowing = narrowingOf(scope, agentIds, query.agentId !== undefined, query)
-    const matches = narrowing && (await words.find(wordsOf(query.text), narrowing, query, CANDIDATES))
-    const near = await this.#near(
-      asked,
-      agentIds,
-      (slot, agentId) => isVisible(scope, { ...slot, agentId }) && fits(slot, query),
-    )
+    const matches =
+      narrowing && (await words.find(wordsOf(query.text), narrowing, query, CANDIDATES, settings.min_word_match))
     const question = await asked
+    const near = await this.#near(question, { scope, agentIds, filter: query }, ownersOf(scope, agentIds, query))
     const ids = [...new Set([...(matches?.best.keys() ?? []), ...near])]
     // The rows decide: what an index has may be from before a change, and the guard stands in the statement.
     const [memories, vectors, scores] = await Promise.all([
@@ -100,11 +90,14 @@ export class Retrieval {
     const { agentId, userId = '', sessionId = '', level, content } = memory
     const asked = this.#deps.embedQuestion(content, undefined)
     const narrowing = narrowingLike({ agentId, userId, sessionId, level })
-    const { best } = await words.find(wordsOf(content), narrowing, {}, CANDIDATES)
-    const isAlike = (slot: Slot): boolean =>
-      slot.userId === userId && slot.level === level && (level !== 'session' || slot.sessionId === sessionId)
-    const near = await this.#near(asked, [agentId], isAlike)
+    const { best } = await words.find(wordsOf(content), narrowing, {}, CANDIDATES, 0)
     const question = await asked
+    const alike = { agentId, userId, sessionId, level }
+    const near = await this.#near(
+      question,
+      { scope: EVERYTHING, agentIds: [agentId], filter: { userId, level } },
+      ownersOf(EVERYTHING, [agentId], alike),
+    )
     const ids = [...new Set([...best.keys(), ...near])]
     const [memories, vectors] = await Promise.all([
       store.byIds(ids),
@@ -129,30 +122,18 @@ export class Retrieval {
 
   /** Ids of those whose vectors are nearest. */
   async #near(
-    asked: Promise<QuestionVector | undefined>,
-    agentIds: readonly string[],
-    accepts: (slot: Slot, agentId: string) => boolean,
+    question: QuestionVector | undefined,
+    among: Omit<Among, 'model'>,
+    owners: Pick<Wanted, 'owns' | 'user'>,
   ): Promise<readonly string[]> {
-    const question = await asked
     if (!question) return []
-    const found = new Map<string, number>()
-    for (const agentId of agentIds) {
-      const index = await this.#deps.indexes.of(agentId)
-      if (index.size === 0) continue
-      if (index.model !== question.model) {
-        this.#deps.outdated(agentId)
-        continue
-      }
-      const isOwn = (slot: Slot): boolean => accepts(slot, agentId)
-      for (const { slot, score } of await index.byVector(question.vector, CANDIDATES, isOwn, nextTurn)) {
-        const id = index.slot(slot)?.id
-        if (id !== undefined) found.set(id, score)
-      }
-    }
-    return [...found]
-      .toSorted(([, one], [, other]) => other - one)
-      .slice(0, CANDIDATES)
-      .map(([id]) => id)
+    const { signs, vectors, outdated } = this.#deps
+    const { model, vector } = question
+    // What was read of words held the others up already.
+    await nextTurn()
+    const found = await vectors.find(vector, { ...among, model }, owners, CANDIDATES)
+    for (const agentId of await signs.outdated(among.agentIds, model)) outdated(agentId)
+    return [...found.keys()]
   }
 }
 
@@ -164,17 +145,6 @@ async function scoresOf(
   if (!matches) return new Map()
   const others = near.filter((id) => !matches.best.has(id))
   return new Map([...matches.best, ...(await matches.scoresOf(others))])
-}
-
-function fits(slot: Slot, { level, userId, category, tags = [], since, until }: MemoryQuery): boolean {
-  return (
-    (level === undefined || slot.level === level) &&
-    (userId === undefined || slot.userId === userId) &&
-    (category === undefined || slot.category === category) &&
-    (since === undefined || slot.createdAt >= since) &&
-    (until === undefined || slot.createdAt < until) &&
-    tags.every((tag) => slot.tags.includes(JSON.stringify(tag)))
-  )
 }
 
 interface Rated {

@@ -5,7 +5,7 @@ import type { WordStore } from './store.ts'
 const MAX_COUNTED = 1_000
 /** Counts that are kept, of words that more memories have, and of agents with more memories. */
 const MAX_KEPT = 2_000
-/** A kept count that grew by this share is counted anew. */
+/** A kept count that may have grown by this share is counted anew. */
 const MAX_GROWN = 0.1
 const MAX_AGE_MS = 300_000
 
@@ -29,26 +29,20 @@ export class WordCounts {
     this.#now = now
   }
 
-  /** Without words: how many there are. */
-  async of(words: readonly string[], narrowing: Narrowing): Promise<number> {
+  /** Without words: how many there are. `newest`: the largest number of the index now. */
+  async of(words: readonly string[], narrowing: Narrowing, newest: number): Promise<number> {
     const key = JSON.stringify([words, narrowing])
     const kept = this.#kept.get(key)
-    if (kept && this.#now() - kept.at < MAX_AGE_MS) {
-      const most = Math.ceil(kept.count * MAX_GROWN)
-      const { count: added } = await this.#store.count(words, narrowing, kept.newest, most)
-      if (added < most) {
-        this.#keep(key, kept)
-        return kept.count + added
-      }
+    if (kept && this.#now() - kept.at < MAX_AGE_MS && newest - kept.newest < kept.count * MAX_GROWN) {
+      this.#keep(key, kept)
+      return kept.count
     }
-    const first = await this.#store.count(words, narrowing, 0, MAX_COUNTED)
-    if (first.count < MAX_COUNTED) {
-      this.#kept.delete(key)
-      return first.count
-    }
-    const all = await this.#store.count(words, narrowing, 0, Number.MAX_SAFE_INTEGER)
-    this.#keep(key, { ...all, at: this.#now() })
-    return all.count
+    this.#kept.delete(key)
+    const few = await this.#store.count(words, narrowing, MAX_COUNTED)
+    if (few < MAX_COUNTED) return few
+    const count = await this.#store.count(words, narrowing, Number.MAX_SAFE_INTEGER)
+    this.#keep(key, { count, newest, at: this.#now() })
+    return count
   }
 
   #keep(key: string, kept: Kept): void {

@@ -21,9 +21,11 @@ export interface Narrowing {
 const mark = (...parts: readonly string[]): string => `_${hash('sha256', JSON.stringify(parts)).slice(0, 16)}`
 
 const agentMark = (agentId: string): string => mark('agent', agentId)
-const userMark = (userId: string): string => mark('user', userId)
-const ownMark = (agentId: string, level: string, userId: string, sessionId: string): string =>
+export const userMark = (userId: string): string => mark('user', userId)
+export const ownMark = (agentId: string, level: string, userId: string, sessionId: string): string =>
   mark('own', agentId, level, userId, level === 'session' ? sessionId : '')
+/** The first 32 bits of a mark. */
+export const numberOfMark = (mark: string): number => Number.parseInt(mark.slice(1, 9), 16)
 const levelMark = (level: string): string => mark('level', level)
 const categoryMark = (category: string): string => mark('category', category)
 const tagMark = (tag: string): string => mark('tag', tag)
@@ -59,11 +61,14 @@ export function narrowingOf(
     ...(scope.isPerson ? [userMark(scope.userId)] : []),
   ]
   if (scope.all || scope.isPerson) return { anyOf: isOneAgent ? agentIds.map(agentMark) : [], allOf }
-  const anyOf = agentIds.flatMap((agentId) => seenOf(scope, agentId))
+  const anyOf = agentIds.flatMap((agentId) => ownMarksSeen(scope, agentId))
   return anyOf.length === 0 ? undefined : { anyOf, allOf }
 }
 /** Of one agent what another, or itself, may see in a turn. */
-function seenOf({ agentId: own, userId, sessionId, shared }: ReadScope, agentId: string): readonly string[] {
+export function ownMarksSeen(
+  { agentId: own, userId, sessionId, shared }: ReadScope,
+  agentId: string,
+): readonly string[] {
   const isOwn = agentId === own
   const sees = (level: MemoryLevel): boolean => isOwn || shared.has(`${agentId} ${level}`)
   const marks = new Set<string>()

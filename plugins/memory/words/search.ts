@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MemoryFilter } from '../contract.ts'
 import { WordCounts } from './counts.ts'
 import type { Narrowing } from './scopes.ts'
@@ -10,6 +11,8 @@ const B = 0.75
 const MAX_WORDS = 30
 /** Of a word the newest memories that are compared. One that more have says little, and is looked for with others. */
 export const MAX_HITS = 1_000
+/** The same of several words together. */
+const MAX_TOGETHER = 300
 /** Memories whose whole text is compared. */
 const MAX_SCORED = 150
 /** Of common words so many are looked for two by two. */
@@ -46,19 +49,27 @@ export class WordSearch {
   }
 
   /** Compares a bounded number of memories, however many there are. */
-  async find(all: readonly string[], narrowing: Narrowing, filter: MemoryFilter, limit: number): Promise<WordMatches> {
+  async find(
+    all: readonly string[],
+    narrowing: Narrowing,
+    filter: MemoryFilter,
+    limit: number,
+    minCovered: number,
+  ): Promise<WordMatches> {
     const words = chosen(all)
-    const { since, until } = filter
     const known = new Map<number, number>()
     const counts = words.map(() => 0)
     let total = 0
-    if (words.length > 0)
+    if (words.length > 0) {
+      const newest = await this.#store.newest()
       for (const part of partsOf(narrowing)) {
-        total += await this.#counts.of([], part)
-        for (const [at, count] of (await this.#collect(words, part, { since, until }, known)).entries())
-          counts[at] = (counts[at] ?? 0) + count
+        const found = await this.#collect({ words, narrowing: part, filter, newest, minCovered }, known)
+        for (const [at, count] of found.counts.entries()) counts[at] = (counts[at] ?? 0) + count
+        total += found.total
       }
+    }
     const weighed = words.map((word, at): Weighed => ({ word, weight: weightOf(counts[at] ?? 0, total) }))
+    await nextTurn()
     const rows = await this.#store.texts(mostCovering(known, weighed))
     const average = rows.reduce((sum, { words: text }) => sum + lengthOf(text), 0) / Math.max(1, rows.length)
     const score = (row: TextRow): readonly [string, WordScore] => [row.memory_id, scoreOf(row, weighed, average)]
@@ -73,40 +84,47 @@ export class WordSearch {
     }
   }
 
-  /** Notes which memories have which words. Returns how many have each. */
+  /** Notes which memories have which words. Says how many have each, and how many there are. */
   async #collect(
-    words: readonly string[],
-    narrowing: Narrowing,
-    times: Times,
+    { words, narrowing, filter, newest, minCovered }: Question,
     known: Map<number, number>,
-  ): Promise<readonly number[]> {
-    const note = (ids: readonly number[], bits: number): void => {
-      for (const id of ids) known.set(id, (known.get(id) ?? 0) | bits)
+  ): Promise<{ readonly counts: readonly number[]; readonly total: number }> {
+    const note = async (places: readonly (readonly number[])[], limit: number): Promise<readonly number[]> => {
+      if (places.length === 0) return []
+      const together = places.map((some) => some.map((at) => words[at] ?? ''))
+      const hits = await this.#store.hits(together, narrowing, filter, limit)
+      for (const [place, ids] of hits.entries()) {
+        const bits = (places[place] ?? []).reduce((all, at) => all | (1 << at), 0)
+        for (const id of ids) known.set(id, (known.get(id) ?? 0) | bits)
+      }
+      return hits.map(({ length }) => length)
     }
-    const hits = await this.#store.hits(
-      words.map((word) => [word]),
-      narrowing,
-      times,
-      MAX_HITS,
-    )
-    for (const [at, ids] of hits.entries()) note(ids, 1 << at)
-    const counts = hits.map(({ length }) => length)
+    const total = await this.#counts.of([], narrowing, newest)
+    const counts = [
+      ...(await note(
+        words.map((_, at) => [at]),
+        MAX_HITS,
+      )),
+    ]
     const common = counts.flatMap((count, at) => (count < MAX_HITS ? [] : [at]))
-    for (const at of common) counts[at] = await this.#counts.of([words[at] ?? ''], narrowing)
-    const together = combinationsOf(common, counts)
-    const found = await this.#store.hits(
-      together.map((places) => places.map((at) => words[at] ?? '')),
-      narrowing,
-      times,
-      MAX_HITS,
-    )
-    for (const [place, ids] of found.entries())
-      note(
-        ids,
-        (together[place] ?? []).reduce((bits, at) => bits | (1 << at), 0),
-      )
-    return counts
+    for (const at of common) counts[at] = await this.#counts.of([words[at] ?? ''], narrowing, newest)
+    await nextTurn()
+    const weights = counts.map((count) => weightOf(count, total))
+    const sum = (places: readonly number[]): number => places.reduce((all, at) => all + (weights[at] ?? 0), 0)
+    // What has none but these words is no answer then.
+    if (sum(common) >= minCovered * sum([...weights.keys()])) await note(combinationsOf(common, counts), MAX_TOGETHER)
+    return { counts, total }
   }
+}
+
+interface Question {
+  readonly words: readonly string[]
+  readonly narrowing: Narrowing
+  readonly filter: Times
+  /** The largest number of the index. */
+  readonly newest: number
+  /** The share of the weight of the words that an answer has. */
+  readonly minCovered: number
 }
 
 function chosen(words: readonly string[]): readonly string[] {

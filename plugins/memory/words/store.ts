@@ -23,7 +23,7 @@ export interface Times {
 }
 
 const HitsRow = v.object({ expression: v.string(), ids: nullableColumn(v.string()) })
-const CountRow = v.object({ count: numberColumn, newest: nullableColumn(numberColumn) })
+const CountRow = v.object({ count: numberColumn })
 const TextRow = v.object({ id: numberColumn, memory_id: v.string(), words: v.string() })
 export type TextRow = v.InferOutput<typeof TextRow>
 const UnindexedRow = v.object({
@@ -130,26 +130,22 @@ export class WordStore {
           FROM json_each(${set}) AS question`
   }
 
-  /** How many have all of these words, or are there at all for none; of those after a number. */
-  async count(
-    words: readonly string[],
-    narrowing: Narrowing,
-    after: number,
-    limit: number,
-  ): Promise<{ readonly count: number; readonly newest: number }> {
+  /** How many have all of these words, or are there at all for none; no more than `limit`. */
+  async count(words: readonly string[], narrowing: Narrowing, limit: number): Promise<number> {
     const expression = this.#expression(words, narrowing)
     const row =
       expression === ''
-        ? await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM
-            (SELECT id FROM memory_text WHERE id > CAST(${after} AS BIGINT) ORDER BY id DESC LIMIT ${limit}) AS hit`
+        ? await this.#db.one`SELECT COUNT(*) AS count FROM (SELECT id FROM memory_text LIMIT ${limit}) AS hit`
         : this.#db.dialect === 'sqlite'
-          ? await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM (SELECT rowid AS id FROM memory_words
-              WHERE memory_words MATCH ${expression} AND rowid > CAST(${after} AS BIGINT) ORDER BY rowid DESC LIMIT ${limit})`
-          : await this.#db.one`SELECT COUNT(*) AS count, MAX(id) AS newest FROM (SELECT id FROM memory_text
-              WHERE lexemes @@ CAST(${expression} AS TSQUERY) AND id > CAST(${after} AS BIGINT)
-              ORDER BY id DESC LIMIT ${limit}) AS hit`
-    const { count, newest = after } = v.parse(CountRow, row)
-    return { count, newest }
+          ? await this.#db.one`SELECT COUNT(*) AS count FROM
+              (SELECT rowid FROM memory_words WHERE memory_words MATCH ${expression} LIMIT ${limit})`
+          : await this.#db.one`SELECT COUNT(*) AS count FROM
+              (SELECT id FROM memory_text WHERE lexemes @@ CAST(${expression} AS TSQUERY) LIMIT ${limit}) AS hit`
+    return v.parse(CountRow, row).count
+  }
+  /** The largest number; 0 where there is none. */
+  async newest(): Promise<number> {
+    return v.parse(CountRow, await this.#db.one`SELECT COALESCE(MAX(id), 0) AS count FROM memory_text`).count
   }
 
   async texts(ids: readonly number[]): Promise<readonly TextRow[]> {

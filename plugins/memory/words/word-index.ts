@@ -3,7 +3,7 @@ import type { Statement } from 'svc/sdk'
 import type { JobOutcome, Queue } from '../../queue/contract.ts'
 import type { NewMemory } from '../contract.ts'
 import { WORDS_LANE } from '../lazy.ts'
-import { wordsOf } from '../retrieval/words.ts'
+import { wordsOf } from './words.ts'
 import { marksOf } from './scopes.ts'
 import type { IndexedText, WordStore } from './store.ts'
 

@@ -10,6 +10,7 @@ import { omitUndefined } from '../../../core/schema/object.ts'
 import { runHere } from '../../core/cli/here.ts'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { SHARED_VAULT_KEY } from '../../support/host.ts'
@@ -60,6 +61,9 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     await host.json('PUT', `/api/memory/agents/${agent}/kv/a`, { value: { large: 9_007_199_254_740_991 } })
     const memory = { agent_id: agent, content: 'The wallpaper is green', user_id: 'ann' }
     expect((await host.json('POST', '/api/memory', memory)).status).toBe(201)
+    await eventually(async () => {
+      expect((await host.json('GET', '/api/memory/stats')).body.without_vector).toBe(0)
+    })
     expect((await host.json('POST', '/api/providers/openai/key', { key: 'sk-copied' })).status).toBe(200)
     const workflow = { name: 'asks', steps: [{ name: 'ask', agent_id: agent, prompt: 'one' }] }
     expect((await host.json('POST', '/api/workflows', workflow)).status).toBe(201)
@@ -99,6 +103,10 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     })
     const { body: found } = await host.json('GET', `/api/memory/agents/${agent}/search?q=wallpaper`)
     expect(found.memories).toMatchObject([{ content: 'The wallpaper is green' }])
+    // Its vector was copied; the signs of that are made here.
+    await eventually(async () =>
+      expect(await database.query('SELECT count(*) FROM memory_vector WHERE signs IS NOT NULL')).toBe('1'),
+    )
     expect((await host.json('GET', '/api/workflows')).body).toHaveLength(1)
     const { body: verdict } = await host.json('GET', '/api/audit/verify')
     expect(verdict).toMatchObject({ status: 'valid', first_entry: 1 })

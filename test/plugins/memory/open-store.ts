@@ -56,7 +56,6 @@ export async function openStage(
     audit: { entry: () => db.sql`SELECT 1`, write: async () => {}, entries: async () => [] },
     queue: embeddedQueue({ db, clock: wallClock, background }),
     inference: () => ({ embed: (...args) => embed(...args) }) as Pick<Inference, 'embed'> as Inference,
-    tell: () => [],
     background,
     changed() {},
     measured() {},

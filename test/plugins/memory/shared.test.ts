@@ -17,8 +17,8 @@ const plugins = [
   fileURLToPath(new URL('../../fixtures/tool-caller', import.meta.url)),
 ]
 
-// The daemons tell each other by the topic `memory.entries`.
-it('what one daemon remembers and forgets, the index of the other follows, after a lost message too', async () => {
+// The indexes are in the database; no message is needed.
+it('what one daemon remembers and forgets, the other finds and does not find, after a lost message too', async () => {
   const stage = await openTwoDaemons(({ url }) => startHost({ plugins, config: { database_url: url } }))
   onTestFinished(() => stage[Symbol.asyncDispose]())
   const { one, two, database } = stage
@@ -26,7 +26,7 @@ it('what one daemon remembers and forgets, the index of the other follows, after
   const call = async (host: TestHost, tool: string, args: unknown): Promise<string> =>
     (await host.json('POST', `/test/tools/${tool}`, { agent_id: agent, args })).body.text
   const search = (host: TestHost, query: string): Promise<string> => call(host, 'memory_search', { query })
-  // The index of the second daemon is there before the first one writes.
+  // The second daemon has searched before the first one writes.
   expect(await search(two, 'wallpaper')).toContain('Nothing is known')
   await call(one, 'memory_store', { key: 'taste', value: 'The wallpaper of the office is green' })
   await eventually(async () => expect(await search(two, 'wallpaper')).toContain('is green'))

@@ -5,13 +5,13 @@ import type { JobOutcome, Queue } from '../../queue/contract.ts'
 import type { Settings } from '../config.ts'
 import type { MemoryStore } from '../entries/store.ts'
 import { EMBED_LANE } from '../lazy.ts'
-import type { Indexes } from './indexes.ts'
-import type { QuestionVector } from './retrieval.ts'
+import type { QuestionVector } from '../retrieval/retrieval.ts'
+import type { VectorPlacer } from './placer.ts'
 import { toBytes } from './vector.ts'
 
 export interface EmbedderDeps {
   readonly store: MemoryStore
-  readonly indexes: Indexes
+  readonly placer: VectorPlacer
   readonly queue: Queue
   readonly inference: () => Inference | undefined
   readonly settings: Settings
@@ -62,6 +62,7 @@ export class Embedder {
   }
   /** Makes up for jobs that were lost, and for a change that came while a job ended. */
   async sweep(): Promise<void> {
+    await this.#deps.placer.run()
     if (this.isOff) return
     for (const agentId of await this.#deps.store.agentsWithoutVectors()) {
       this.#queued.delete(agentId)
@@ -70,7 +71,7 @@ export class Embedder {
   }
 
   async run(agentId: string, signal: AbortSignal): Promise<JobOutcome> {
-    const { store, indexes, settings, embedded } = this.#deps
+    const { store, placer, settings, embedded } = this.#deps
     this.#queued.delete(agentId)
     this.#outdated.delete(agentId)
     const inference = this.#deps.inference()
@@ -84,15 +85,13 @@ export class Embedder {
       const made = toVectors(await inference.embed({ ...this.#choice(), purpose: 'document' }, texts, signal))
       // The configuration changed meanwhile: the next attempt begins with the new model.
       if (made.model !== model) return { outcome: 'postponed', afterMs: 0 }
-      const ids = rows.map(({ id }) => id)
-      await store.commit([
-        ...rows.flatMap((row, at) =>
+      await store.commit(
+        rows.flatMap((row, at) =>
           store.setVector(row, agentId, model, toBytes(made.vectors[at] ?? new Float32Array(0))),
         ),
-        ...indexes.tell(agentId, ids),
-      ])
-      indexes.changed(agentId, ids)
-      embedded(ids.length)
+      )
+      await placer.run()
+      embedded(rows.length)
     }
   }
 

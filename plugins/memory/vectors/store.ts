@@ -1,0 +1,137 @@
+import * as v from 'valibot'
+import { nullableColumn, numberColumn } from 'svc/internal'
+import { sqlPart } from 'svc/sdk'
+import type { Changes, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
+import type { MemoryFilter } from '../contract.ts'
+import type { ReadScope } from '../entries/access.ts'
+import { bytesColumn, VectorRow } from '../entries/row.ts'
+import { idSet, matching, visibleTo } from '../store.ts'
+import { CHUNK } from './signs.ts'
+
+/** A vector whose signs are not in the index yet. */
+const UnplacedRow = v.object({
+  memory_id: v.string(),
+  agent_id: v.string(),
+  model: v.string(),
+  vector: bytesColumn,
+  level: v.string(),
+  user_id: v.string(),
+  session_id: v.string(),
+})
+export type UnplacedRow = v.InferOutput<typeof UnplacedRow>
+const ChunkRow = v.object({ id: numberColumn, version: numberColumn, places: bytesColumn })
+export type ChunkRow = v.InferOutput<typeof ChunkRow>
+const VersionRow = v.object({ id: numberColumn, version: numberColumn })
+export type VersionRow = v.InferOutput<typeof VersionRow>
+const NearRow = v.object({ ...VectorRow.entries, place: nullableColumn(numberColumn) })
+export type NearRow = v.InferOutput<typeof NearRow>
+const AgentRow = v.object({ agent_id: v.string() })
+
+/** Of whose vectors which count. */
+export interface Among {
+  readonly scope: ReadScope
+  readonly agentIds: readonly string[]
+  readonly filter: MemoryFilter
+  readonly model: string
+}
+
+/** The statements on the signs of vectors. */
+export class SignStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Whether the server counts bits, and there are no rows of many memories. */
+  get isOnServer(): boolean {
+    return this.#db.dialect === 'postgresql'
+  }
+  commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
+    return this.#db.batch(statements)
+  }
+
+  async unplaced(limit: number): Promise<readonly UnplacedRow[]> {
+    const rows = this.isOnServer
+      ? await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
+          FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
+          WHERE signs IS NULL ORDER BY memory_id LIMIT ${limit}`
+      : await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
+          FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
+          WHERE place IS NULL ORDER BY memory_id LIMIT ${limit}`
+    return v.parse(v.array(UnplacedRow), rows)
+  }
+  /** Of the vector as it was read, on PostgreSQL. */
+  setSigns({ memory_id: id, model, vector }: UnplacedRow, bits: string): Statement {
+    return this.#db.sql`UPDATE memory_vector SET signs = CAST(${bits} AS BIT VARYING)
+      WHERE memory_id = ${id} AND model = ${model} AND vector = ${vector}`
+  }
+
+  /** Of the rows of an agent with room the fullest, of those that have so many bytes. */
+  async withRoom(agentId: string, model: string, bytes: number): Promise<ChunkRow | undefined> {
+    const row = await this.#db.one`SELECT id, version, places FROM memory_sign
+      WHERE agent_id = ${agentId} AND model = ${model} AND free > 0 AND length(places) = ${bytes}
+      ORDER BY free LIMIT 1`
+    return row === undefined ? undefined : v.parse(ChunkRow, row)
+  }
+  addChunk(agentId: string, model: string, places: Uint8Array): Statement {
+    return this.#db.sql`INSERT INTO memory_sign (agent_id, model, version, free, places)
+      VALUES (${agentId}, ${model}, 0, ${CHUNK}, ${places})`
+  }
+  /** Nothing is written for a vector that is another one meanwhile, or gone. */
+  setPlace(
+    { memory_id: id, model, vector }: UnplacedRow,
+    chunk: ChunkRow,
+    at: number,
+    place: Uint8Array,
+  ): readonly Statement[] {
+    const number = chunk.id * CHUNK + at
+    const [before, after] = [at * place.length, (at + 1) * place.length]
+    return [
+      this.#db.sql`UPDATE OR IGNORE memory_vector SET place = ${number}
+        WHERE memory_id = ${id} AND model = ${model} AND vector = ${vector} AND place IS NULL`,
+      this.#db.sql`UPDATE memory_sign SET version = version + 1, free = free - 1,
+          places = CAST(substr(places, 1, ${before}) || ${place} || substr(places, ${after} + 1) AS BLOB)
+        WHERE id = ${chunk.id} AND EXISTS (SELECT 1 FROM memory_vector WHERE memory_id = ${id} AND place = ${number})`,
+    ]
+  }
+  /** The rows of these agents, oldest first. */
+  async versions(agentIds: readonly string[], model: string): Promise<readonly VersionRow[]> {
+    const rows = await this.#db.all`SELECT id, version FROM memory_sign
+      WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND model = ${model} ORDER BY id`
+    return v.parse(v.array(VersionRow), rows)
+  }
+  async chunks(ids: readonly number[]): Promise<readonly ChunkRow[]> {
+    const rows = await this.#db.all`SELECT id, version, places FROM memory_sign
+      WHERE id IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(ids.map(String))}))`
+    return v.parse(v.array(ChunkRow), rows)
+  }
+  /** The vectors at these places. */
+  async at(places: readonly number[], among: Among): Promise<readonly NearRow[]> {
+    const rows = await this.#db.all`SELECT memory_id, model, vector, place FROM memory_vector
+        JOIN memory_entry ON memory_entry.id = memory_id
+      WHERE place IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(places.map(String))}))
+        AND ${this.#counting(among)}`
+    return v.parse(v.array(NearRow), rows)
+  }
+  /** Those whose signs have most in common with these, on PostgreSQL. */
+  async nearest(bits: string, among: Among, limit: number): Promise<readonly NearRow[]> {
+    const rows = await this.#db.all`SELECT memory_id, model, vector, place FROM memory_vector
+        JOIN memory_entry ON memory_entry.id = memory_id
+      WHERE memory_vector.agent_id IN (SELECT key FROM json_each(${idSet(among.agentIds)}))
+        AND length(signs) = length(CAST(${bits} AS BIT VARYING)) AND ${this.#counting(among)}
+      ORDER BY bit_count(signs # CAST(${bits} AS BIT VARYING)), memory_id LIMIT ${limit}`
+    return v.parse(v.array(NearRow), rows)
+  }
+  #counting({ scope, filter, model }: Among): SqlPart {
+    return sqlPart`model = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
+      AND ${matching(filter, this.#db.dialect)}`
+  }
+
+  /** Those of these agents that have vectors of another model. */
+  async outdated(agentIds: readonly string[], model: string): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT key AS agent_id FROM json_each(${idSet(agentIds)}) AS agent
+      WHERE EXISTS (SELECT 1 FROM memory_vector WHERE memory_vector.agent_id = agent.key AND model < ${model})
+        OR EXISTS (SELECT 1 FROM memory_vector WHERE memory_vector.agent_id = agent.key AND model > ${model})`
+    return v.parse(v.array(AgentRow), rows).map(({ agent_id: id }) => id)
+  }
+}

@@ -1,0 +1,206 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { MemoryQuery, MemoryReader } from '../../../plugins/memory/contract.ts'
+import { CHUNK } from '../../../plugins/memory/vectors/signs.ts'
+import { cosine, toBytes } from '../../../plugins/memory/vectors/vector.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { memoryOf, openStage } from './open-store.ts'
+import type { MemoryStage } from './open-store.ts'
+
+const operator: MemoryReader = { kind: 'operator' }
+const LENGTH = 96
+
+/** A text `n1 …` has a direction of its own, and `n1~ …` one beside that; `q1` is another word in the same direction. */
+function vectorOf(text: string, length: number): Float32Array {
+  const [, number = '0', beside] = /^[a-z](\d+)(~?)/.exec(text) ?? []
+  let state = Number(number) + 1
+  const next = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 31 - 1
+  }
+  for (let skipped = 0; skipped < 20; skipped++) next()
+  return Float32Array.from({ length }, (_, at) => next() + (beside === '~' && at % 8 === 0 ? 0.3 : 0))
+}
+/** With memories that are found by their vectors alone: none has a word of a question. */
+async function open(url: string, settings: object = {}, grants = {}): Promise<MemoryStage> {
+  const stage = await openStage({ max_memories_per_agent: 10_000, min_similarity: 0.6, ...settings }, { url, grants })
+  useLength(stage, LENGTH)
+  return stage
+}
+function useLength(stage: MemoryStage, length: number): void {
+  stage.useEmbedding(async (_, texts) => {
+    const vectors = texts.map((text) => vectorOf(text, length))
+    return { provider: 'test', model: `m${length}`, vectors, price: undefined, usage: { input: 0 } }
+  })
+}
+const finds = async (stage: MemoryStage, text: string, more: Partial<MemoryQuery> = {}): Promise<readonly string[]> => {
+  const found = await stage.opened.memories.search({ text: `q${text}`, limit: 5, reader: operator, ...more })
+  return found.map(({ memory }) => memory.content)
+}
+const count = async ({ db }: MemoryStage): Promise<number> =>
+  Number((await db.one<{ count: number }>`SELECT COUNT(*) AS count FROM memory_vector`)?.count)
+
+describe.each(['SQLite', 'PostgreSQL'])('the signs of vectors on %s', (engine) => {
+  const address = async (): Promise<string> => {
+    if (engine === 'SQLite') return 'sqlite::memory:'
+    const database = await createTestDatabase()
+    onTestFinished(() => database[Symbol.asyncDispose]())
+    return database.url
+  }
+
+  it('lead to the nearest of many, of an agent and of all', async () => {
+    const stage = await open(await address())
+    const { memories } = stage.opened
+    const many = (agent: string, from: number) =>
+      Array.from({ length: 2 * CHUNK + 10 }, (_, at) => memoryOf(agent, `n${from + at}.`))
+    await memories.add([...many('a', 0), ...many('b', 1_000)])
+    await stage.embed('a')
+    await stage.embed('b')
+    for (const number of [0, 255, 256, 511, 521]) expect(await finds(stage, `${number}~`)).toEqual([`n${number}.`])
+    expect(await finds(stage, '1300~')).toEqual(['n1300.'])
+    expect(await finds(stage, '1300~', { agentId: 'a' })).toEqual([])
+    expect(await finds(stage, '1300~', { reader: { kind: 'agent', agentId: 'a' } })).toEqual([])
+    // As near as an exact comparison of all says.
+    expect(cosine(vectorOf('q511~', LENGTH), toBytes(vectorOf('n511', LENGTH)))).toBeGreaterThan(0.9)
+  })
+
+  it('show each reader what is for it, and each filter what it names', async () => {
+    const stage = await open(
+      await address(),
+      {},
+      { b: [['self.*', 'a.user'], ['self.*']], a: [['self.*'], ['self.*', 'shared.user']] },
+    )
+    const { memories } = stage.opened
+    await memories.add([
+      memoryOf('a', 'n7 of all', { tags: ['x'], category: 'c' }),
+      memoryOf('a', 'n7 of ann', { level: 'user', userId: 'ann' }),
+      memoryOf('a', 'n7 of bob', { level: 'user', userId: 'bob' }),
+      memoryOf('a', 'n7 of a session', { level: 'session', sessionId: 's', userId: 'ann' }),
+    ])
+    await stage.embed('a')
+    const seen = async (more: Partial<MemoryQuery>) => [...(await finds(stage, '7~', more))].sort()
+    const agent = (agentId: string, userId?: string, sessionId?: string) => ({
+      reader: { kind: 'agent', agentId, userId, sessionId } as const,
+    })
+    expect(await seen(agent('a', 'ann', 's'))).toEqual(['n7 of a session', 'n7 of all', 'n7 of ann'])
+    expect(await seen(agent('a', 'ann', 'other'))).toEqual(['n7 of all', 'n7 of ann'])
+    expect(await seen(agent('a'))).toEqual(['n7 of all'])
+    expect(await seen(agent('b', 'bob'))).toEqual(['n7 of bob'])
+    expect(await seen({ reader: { kind: 'person', userId: 'bob' } })).toEqual(['n7 of bob'])
+    expect(await seen({ reader: { kind: 'person' } })).toEqual(['n7 of all'])
+    expect(await seen({})).toHaveLength(4)
+    expect(await seen({ level: 'user', userId: 'ann' })).toEqual(['n7 of ann'])
+    expect(await seen({ tags: ['x'] })).toEqual(['n7 of all'])
+    expect(await seen({ category: 'd' })).toEqual([])
+    expect(await seen({ since: '2999-01-01T00:00:00.000Z' })).toEqual([])
+    const similar = await memories.similar(memoryOf('a', 'n7~', { level: 'user', userId: 'ann' }), 5)
+    expect(similar.map(({ memory }) => memory.content)).toEqual(['n7 of ann'])
+  })
+
+  it('find a memory that a filter leaves, though many others are nearer', async () => {
+    const stage = await open(await address())
+    const { memories } = stage.opened
+    await memories.add(Array.from({ length: 400 }, (_, at) => memoryOf('a', `n9 m${at}`)))
+    await memories.add([memoryOf('a', 'n9~ of a tag', { tags: ['x'] })])
+    await stage.embed('a')
+    expect(await finds(stage, '9', { tags: ['x'] })).toEqual(['n9~ of a tag'])
+  })
+
+  it('of an older version, of another model and of a copied database are made anew', async () => {
+    const stage = await open(await address())
+    const { memories, embedder } = stage.opened
+    await memories.add([memoryOf('a', 'n1.'), memoryOf('a', 'n2.')])
+    await stage.embed('a')
+    if (engine === 'SQLite') {
+      await stage.db.run`DELETE FROM memory_sign`
+      await stage.db.run`UPDATE memory_vector SET place = NULL`
+      expect(await finds(stage, '1~')).toEqual([])
+    } else await stage.db.run`UPDATE memory_vector SET signs = NULL, place = 7`
+    await embedder.sweep()
+    expect(await finds(stage, '1~')).toEqual(['n1.'])
+    useLength(stage, 2 * LENGTH)
+    expect(await finds(stage, '1~')).toEqual([])
+    await stage.settled()
+    await stage.embed('a')
+    expect(await finds(stage, '1~')).toEqual(['n1.'])
+    expect(await finds(stage, '2~')).toEqual(['n2.'])
+  })
+
+  it('go with what is changed, superseded and forgotten, and with an agent', async () => {
+    const stage = await open(await address())
+    const { memories, store } = stage.opened
+    const [one, two, three] = await memories.add(['n1.', 'n2.', 'n3.'].map((text) => memoryOf('a', text)))
+    await memories.add([memoryOf('b', 'n4.')])
+    await stage.embed('a')
+    await stage.embed('b')
+    await memories.update(one?.id ?? '', 'n10.', 'a person', { kind: 'person', labels: [] })
+    await memories.add([memoryOf('a', 'n20.', { supersedes: two?.id ?? '' })])
+    await memories.forget([three?.id ?? ''], 'a person')
+    await stage.embed('a')
+    for (const number of [1, 2, 3]) expect(await finds(stage, `${number}~`)).toEqual([])
+    for (const number of [10, 20]) expect(await finds(stage, `${number}~`)).toEqual([`n${number}.`])
+    await store.commit(store.ofAgentKilled('a'))
+    expect(await count(stage)).toBe(1)
+    expect(await finds(stage, '4~')).toEqual(['n4.'])
+  })
+})
+
+describe('places on SQLite', () => {
+  const places = async ({ db }: MemoryStage) => {
+    const rows = await db.all<{ free: number; places: Uint8Array }>`SELECT free, places FROM memory_sign ORDER BY id`
+    return rows.map(({ free, places: bytes }) => ({ free, set: bytes.filter((byte) => byte !== 0).length > 0 }))
+  }
+
+  it('are empty once their memory is forgotten, and are used again', async () => {
+    const stage = await open('sqlite::memory:')
+    const { memories } = stage.opened
+    const added = await memories.add(Array.from({ length: CHUNK + 1 }, (_, at) => memoryOf('a', `n${at}.`)))
+    await stage.embed('a')
+    expect(await places(stage)).toEqual([
+      { free: 0, set: true },
+      { free: CHUNK - 1, set: true },
+    ])
+    await memories.forget(
+      added.slice(1).map(({ id }) => id),
+      'a person',
+    )
+    expect((await places(stage)).map(({ free }) => free)).toEqual([CHUNK - 1, CHUNK])
+    expect(await finds(stage, '0~')).toEqual(['n0.'])
+    await memories.add(Array.from({ length: CHUNK - 1 }, (_, at) => memoryOf('a', `n${at + 500}.`)))
+    await stage.embed('a')
+    expect((await places(stage)).map(({ free }) => free)).toEqual([0, CHUNK])
+    expect(await finds(stage, '700~')).toEqual(['n700.'])
+    const { memories: all } = await memories.list({ reader: operator, limit: 1_000, offset: 0 })
+    await memories.forget(
+      all.map(({ id }) => id),
+      'a person',
+    )
+    expect(await places(stage)).toEqual([
+      { free: CHUNK, set: false },
+      { free: CHUNK, set: false },
+    ])
+  })
+
+  it('are read again after another process changed them, and no more are kept than index_memories', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-places-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    const url = `sqlite:${join(home, 'svc.db')}`
+    const [one, other] = [await open(url, { index_memories: 1_000 }), await open(url)]
+    await one.opened.memories.add(Array.from({ length: 5 * CHUNK }, (_, at) => memoryOf('a', `n${at}.`)))
+    await one.embed('a')
+    for (const number of [3, 1_200]) {
+      expect(await finds(one, `${number}~`)).toEqual([`n${number}.`])
+      expect(await finds(other, `${number}~`)).toEqual([`n${number}.`])
+    }
+    expect(one.opened.vectors.size).toBeLessThanOrEqual(1_000)
+    expect(other.opened.vectors.size).toBe(5 * CHUNK)
+    const [found] = await one.opened.memories.search({ text: 'q3~', limit: 1, reader: operator })
+    await one.opened.memories.forget([found?.memory.id ?? ''], 'a person')
+    await one.opened.memories.add([memoryOf('a', 'n9999.')])
+    await one.embed('a')
+    expect(await finds(other, '3~')).toEqual([])
+    expect(await finds(other, '9999~')).toEqual(['n9999.'])
+  })
+})
