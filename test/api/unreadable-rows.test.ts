@@ -26,7 +26,10 @@ const FOUND: Readonly<Record<string, readonly Readonly<Record<string, string | n
 function addRows(file: string): void {
   using database = new DatabaseSync(file)
   database.exec('PRAGMA foreign_keys = OFF')
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
+  // What a virtual table consists of belongs to the engine.
+  const tables = database
+    .prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'")
+    .all() as { name: string }[]
   for (const { name: table } of tables) {
     if (NOTICED.test(table) || table.startsWith('sqlite_')) continue
     const columns = database.prepare(`PRAGMA table_info(${table})`).all() as Json[]

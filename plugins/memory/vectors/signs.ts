@@ -38,8 +38,11 @@ export function toPlace(signs: Uint32Array, { own, user }: Owner): Uint8Array {
   place.set(signs, HEAD)
   return new Uint8Array(place.buffer)
 }
-/** A row as numbers. */
-export const toNumbers = (places: Uint8Array): Uint32Array => new Uint32Array(places.slice().buffer)
+/** A row as numbers; none for one that cannot be read. */
+export const toNumbers = (places: Uint8Array): Uint32Array =>
+  places.length % (CHUNK * Uint32Array.BYTES_PER_ELEMENT) === 0
+    ? new Uint32Array(new Uint8Array(places).buffer)
+    : new Uint32Array(0)
 /** Which of its places are empty. */
 export function emptyPlaces(chunk: Uint32Array): readonly number[] {
   const width = chunk.length / CHUNK
