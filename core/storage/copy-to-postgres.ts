@@ -6,7 +6,6 @@ import { codeOf, isLost } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import { CORE_MIGRATIONS, CORE_PLUGIN } from './open.ts'
 import { FUNCTIONS, MIGRATION_LOCK, withPassword } from './open-postgres.ts'
-import { tablesOnSqliteAlone } from './missing-tables.ts'
 import { listOwnTables } from './own-tables.ts'
 import { connectPostgres } from './postgres-client.ts'
 import { LOCK_SEED } from './postgres.ts'
@@ -121,13 +120,7 @@ async function knownPlugins({ source, plugins }: CopyRequest): Promise<{
   const found = await tablesOf(source.sql)
   return {
     made,
-    leftOut: {
-      plugins: gone,
-      tables: [
-        ...gone.flatMap((name) => listOwnTables(name, found, [...applied.keys()])),
-        ...made.flatMap(({ migrations }) => tablesOnSqliteAlone(migrations)),
-      ],
-    },
+    leftOut: { plugins: gone, tables: gone.flatMap((name) => listOwnTables(name, found, [...applied.keys()])) },
   }
 }
 

@@ -52,13 +52,19 @@ export function splitStatements(sql: string): string[] {
     for (const [index, part] of parts.entries()) {
       current += part
       if (index === parts.length - 1) continue
-      if (/^\s*create\s+(temp\s+|temporary\s+)?trigger\b/i.test(stripOpaque(current)) && !/\bend\s*$/i.test(current))
-        current += ';'
+      if (isOpenTrigger(current)) current += ';'
       else close()
     }
   }
   close()
   return statements
+}
+/** Whether it is within the body of a trigger of SQLite; those of PostgreSQL call a function. */
+function isOpenTrigger(sql: string): boolean {
+  const bare = stripOpaque(sql)
+  return (
+    /^\s*create\s+(temp\s+|temporary\s+)?trigger\b/i.test(bare) && /\bbegin\b/i.test(bare) && !/\bend\s*$/i.test(sql)
+  )
 }
 const stripOpaque = (sql: string): string =>
   pieces(sql)

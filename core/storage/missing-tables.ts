@@ -28,13 +28,7 @@ export async function refuseMissingTables(
   )
 }
 
-/** The tables that these migrations make on SQLite alone: what PostgreSQL has of its own instead, such as an index. */
-export function tablesOnSqliteAlone(migrations: readonly Migration[]): readonly string[] {
-  const others = tablesOf(migrations)
-  return [...tablesOf(migrations.map(({ id, sql }) => ({ id, sql })))].filter((table) => !others.has(table))
-}
-
-/** The tables there are after these migrations, on PostgreSQL. */
+/** The tables there are after these migrations. */
 function tablesOf(migrations: readonly Migration[]): ReadonlySet<string> {
   const tables = new Set<string>()
   for (const statement of migrations.flatMap(({ sql, postgresql = sql }) => splitStatements(postgresql))) {

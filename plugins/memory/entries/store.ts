@@ -163,7 +163,7 @@ export class MemoryStore {
   ofAgentKilled(agentId: string): readonly Statement[] {
     return [
       // Before the vectors, whose places would be emptied one by one else.
-      ...(this.#db.dialect === 'sqlite' ? [this.#db.sql`DELETE FROM memory_sign WHERE agent_id = ${agentId}`] : []),
+      this.#db.sql`DELETE FROM memory_sign WHERE agent_id = ${agentId}`,
       this.#db.sql`DELETE FROM memory_version WHERE memory_id IN
         (SELECT id FROM memory_entry WHERE agent_id = ${agentId})`,
       this.#db.sql`DELETE FROM memory_vector WHERE agent_id = ${agentId}`,
@@ -315,12 +315,9 @@ export class MemoryStore {
       this.#db.sql`INSERT INTO memory_vector (memory_id, agent_id, model, vector)
         SELECT id, agent_id, CAST(${model} AS TEXT), ${vector} FROM memory_entry
         WHERE id = ${row.id} AND agent_id = ${agentId} AND updated_at = ${row.updated_at} AND superseded_by = ''
-        ON CONFLICT (memory_id) DO UPDATE SET model = excluded.model, vector = excluded.vector, ${this.#unplaced()}`,
+        ON CONFLICT (memory_id) DO UPDATE SET model = excluded.model, vector = excluded.vector,
+          place = NULL`,
     ]
-  }
-  /** The signs of a vector are of another one now. */
-  #unplaced(): SqlPart {
-    return this.#db.dialect === 'sqlite' ? sqlPart`place = NULL` : sqlPart`place = NULL, signs = NULL`
   }
   /** Agents with memories that have no vector at all. */
   async agentsWithoutVectors(): Promise<readonly string[]> {

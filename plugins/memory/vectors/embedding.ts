@@ -62,7 +62,7 @@ export class Embedder {
   }
   /** Makes up for jobs that were lost, and for a change that came while a job ended. */
   async sweep(): Promise<void> {
-    await this.#deps.placer.run()
+    await this.#deps.placer.sweep()
     if (this.isOff) return
     for (const agentId of await this.#deps.store.agentsWithoutVectors()) {
       this.#queued.delete(agentId)

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RepeatedWork } from 'svc/internal'
 import { ownerOf } from './owner.ts'
-import { CHUNK, emptyPlaces, signsOfBytes, toBitText, toNumbers, toPlace } from './signs.ts'
+import { CHUNK, emptyPlaces, signsOfBytes, toNumbers, toPlace } from './signs.ts'
 import type { SignStore, UnplacedRow } from './store.ts'
 
 /** Vectors of one commit: what one write keeps others waiting. */
@@ -21,6 +21,12 @@ export class VectorPlacer {
     return this.#work.run()
   }
 
+  /** The same, and drops what is empty. */
+  async sweep(): Promise<void> {
+    await this.run()
+    await this.#store.commit([this.#store.dropEmpty()])
+  }
+
   async #placeAll(): Promise<void> {
     let before: string | undefined
     for (;;) {
@@ -28,9 +34,7 @@ export class VectorPlacer {
       // One that finds no place is left to the next run.
       if (rows.length === 0 || rows[0]?.memory_id === before) return
       before = rows[0]?.memory_id
-      if (this.#store.isOnServer)
-        await this.#store.commit(rows.map((row) => this.#store.setSigns(row, toBitText(signsOfBytes(row.vector)))))
-      else for (const own of Map.groupBy(rows.map(toPlaced), ({ key }) => key).values()) await this.#place(own)
+      for (const own of Map.groupBy(rows.map(toPlaced), ({ key }) => key).values()) await this.#place(own)
       await nextTurn()
     }
   }

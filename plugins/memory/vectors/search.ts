@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { CHUNK, measure, NONE, signsOf, toBitText, toNumbers } from './signs.ts'
+import { CHUNK, measure, NONE, signsOf, toNumbers } from './signs.ts'
 import type { Wanted } from './signs.ts'
 import type { Among, NearRow, SignStore, VersionRow } from './store.ts'
 import { cosine } from './vector.ts'
@@ -42,11 +42,7 @@ export class VectorSearch {
     owners: Pick<Wanted, 'owns' | 'user'>,
     limit: number,
   ): Promise<ReadonlyMap<string, number>> {
-    const { store } = this.#deps
-    const signs = signsOf(vector)
-    const rows = store.isOnServer
-      ? await store.nearest(toBitText(signs), among, COMPARED)
-      : await this.#nearest({ ...owners, signs }, among, limit)
+    const rows = await this.#nearest({ ...owners, signs: signsOf(vector) }, among, limit)
     return new Map(
       rows
         .map(({ memory_id: id, vector: bytes }) => [id, cosine(vector, bytes)] as const)

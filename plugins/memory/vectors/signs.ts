@@ -25,12 +25,7 @@ export function signsOf(vector: Float32Array | Int8Array): Uint32Array {
 export function signsOfBytes(vector: Uint8Array): Uint32Array {
   return signsOf(new Int8Array(vector.buffer, vector.byteOffset, vector.length))
 }
-/** As PostgreSQL reads them. */
-export function toBitText(signs: Uint32Array): string {
-  return Array.from(signs, (word) => word.toString(2).padStart(BITS, '0')).join('')
-}
-
-/** What a place of a row of SQLite has. */
+/** What a place of a row has. */
 export function toPlace(signs: Uint32Array, { own, user }: Owner): Uint8Array {
   const place = new Uint32Array(HEAD + signs.length)
   place[0] = own

@@ -35,6 +35,9 @@ export interface Among {
   readonly model: string
 }
 
+/** Held by what fills places and drops rows: two daemons may find the same place empty. */
+const PLACING = 'memory_sign'
+
 /** The statements on the signs of vectors. */
 export class SignStore {
   readonly #db: PluginDatabase
@@ -42,30 +45,16 @@ export class SignStore {
     this.#db = db
   }
 
-  /** Whether the server counts bits, and there are no rows of many memories. */
-  get isOnServer(): boolean {
-    return this.#db.dialect === 'postgresql'
-  }
   commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
     return this.#db.batch(statements)
   }
 
   async unplaced(limit: number): Promise<readonly UnplacedRow[]> {
-    const rows = this.isOnServer
-      ? await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
-          FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
-          WHERE signs IS NULL ORDER BY memory_id LIMIT ${limit}`
-      : await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
-          FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
-          WHERE place IS NULL ORDER BY memory_id LIMIT ${limit}`
+    const rows = await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
+      FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
+      WHERE place IS NULL ORDER BY memory_id LIMIT ${limit}`
     return v.parse(v.array(UnplacedRow), rows)
   }
-  /** Of the vector as it was read, on PostgreSQL. */
-  setSigns({ memory_id: id, model, vector }: UnplacedRow, bits: string): Statement {
-    return this.#db.sql`UPDATE memory_vector SET signs = CAST(${bits} AS BIT VARYING)
-      WHERE memory_id = ${id} AND model = ${model} AND vector = ${vector}`
-  }
-
   /** Of the rows of an agent with room the fullest, of those that have so many bytes. */
   async withRoom(agentId: string, model: string, bytes: number): Promise<ChunkRow | undefined> {
     const row = await this.#db.one`SELECT id, version, places FROM memory_sign
@@ -87,13 +76,24 @@ export class SignStore {
     const number = chunk.id * CHUNK + at
     const [before, after] = [at * place.length, (at + 1) * place.length]
     return [
-      this.#db.sql`UPDATE OR IGNORE memory_vector SET place = ${number}
-        WHERE memory_id = ${id} AND model = ${model} AND vector = ${vector} AND place IS NULL`,
+      {
+        ...this.#db.sql`UPDATE memory_vector SET place = ${number}
+        WHERE memory_id = ${id} AND model = ${model} AND vector = ${vector} AND place IS NULL
+          AND NOT EXISTS (SELECT 1 FROM memory_vector AS other WHERE other.place = ${number})
+          AND EXISTS (SELECT 1 FROM memory_sign WHERE id = ${chunk.id})`,
+        exclusive: PLACING,
+      },
       this.#db.sql`UPDATE memory_sign SET version = version + 1, free = free - 1,
-          places = CAST(substr(places, 1, ${before}) || ${place} || substr(places, ${after} + 1) AS BLOB)
+          places = CAST(substr(places, 1, CAST(${before} AS INTEGER)) || ${place} ||
+            substr(places, CAST(${after} AS INTEGER) + 1) AS ${this.#bytes()})
         WHERE id = ${chunk.id} AND EXISTS (SELECT 1 FROM memory_vector WHERE memory_id = ${id} AND place = ${number})`,
     ]
   }
+  /** What SQLite joins is a text. */
+  #bytes(): SqlPart {
+    return this.#db.dialect === 'sqlite' ? sqlPart`BLOB` : sqlPart`BYTEA`
+  }
+
   /** The rows of these agents, oldest first. */
   async versions(agentIds: readonly string[], model: string): Promise<readonly VersionRow[]> {
     const rows = await this.#db.all`SELECT id, version FROM memory_sign
@@ -113,15 +113,6 @@ export class SignStore {
         AND ${this.#counting(among)}`
     return v.parse(v.array(NearRow), rows)
   }
-  /** Those whose signs have most in common with these, on PostgreSQL. */
-  async nearest(bits: string, among: Among, limit: number): Promise<readonly NearRow[]> {
-    const rows = await this.#db.all`SELECT memory_id, model, vector, place FROM memory_vector
-        JOIN memory_entry ON memory_entry.id = memory_id
-      WHERE memory_vector.agent_id IN (SELECT key FROM json_each(${idSet(among.agentIds)}))
-        AND length(signs) = length(CAST(${bits} AS BIT VARYING)) AND ${this.#counting(among)}
-      ORDER BY bit_count(signs # CAST(${bits} AS BIT VARYING)), memory_id LIMIT ${limit}`
-    return v.parse(v.array(NearRow), rows)
-  }
   #counting({ scope, filter, model }: Among): SqlPart {
     return sqlPart`model = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
       AND ${matching(filter, this.#db.dialect)}`
@@ -129,9 +120,12 @@ export class SignStore {
 
   /** Those of these agents that have vectors of another model. */
   async outdated(agentIds: readonly string[], model: string): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT key AS agent_id FROM json_each(${idSet(agentIds)}) AS agent
-      WHERE EXISTS (SELECT 1 FROM memory_vector WHERE memory_vector.agent_id = agent.key AND model < ${model})
-        OR EXISTS (SELECT 1 FROM memory_vector WHERE memory_vector.agent_id = agent.key AND model > ${model})`
+    const rows = await this.#db.all`SELECT DISTINCT agent_id FROM memory_sign
+      WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND model <> ${model} AND free < ${CHUNK}`
     return v.parse(v.array(AgentRow), rows).map(({ agent_id: id }) => id)
+  }
+  /** Rows in which nothing is any more. */
+  dropEmpty(): Statement {
+    return { ...this.#db.sql`DELETE FROM memory_sign WHERE free = ${CHUNK}`, exclusive: PLACING }
   }
 }

@@ -45,6 +45,11 @@ export class WordCounts {
     return count
   }
 
+  /** What is kept of it. Nothing is kept of what few have. */
+  known(words: readonly string[], narrowing: Narrowing): number | undefined {
+    return this.#kept.get(JSON.stringify([words, narrowing]))?.count
+  }
+
   #keep(key: string, kept: Kept): void {
     this.#kept.delete(key)
     this.#kept.set(key, kept)

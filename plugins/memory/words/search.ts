@@ -89,34 +89,45 @@ export class WordSearch {
     { words, narrowing, filter, newest, minCovered }: Question,
     known: Map<number, number>,
   ): Promise<{ readonly counts: readonly number[]; readonly total: number }> {
-    const note = async (places: readonly (readonly number[])[], limit: number): Promise<readonly number[]> => {
-      if (places.length === 0) return []
-      const together = places.map((some) => some.map((at) => words[at] ?? ''))
+    const note = async (sought: readonly Places[], limit: number): Promise<readonly number[]> => {
+      if (sought.length === 0) return []
+      const together = sought.map(({ places, expected }) => ({
+        words: places.map((at) => words[at] ?? ''),
+        isCommon: isMetSoon(expected, limit, newest),
+      }))
       const hits = await this.#store.hits(together, narrowing, filter, limit)
-      for (const [place, ids] of hits.entries()) {
-        const bits = (places[place] ?? []).reduce((all, at) => all | (1 << at), 0)
+      for (const [at, ids] of hits.entries()) {
+        const bits = (sought[at]?.places ?? []).reduce((all, place) => all | (1 << place), 0)
         for (const id of ids) known.set(id, (known.get(id) ?? 0) | bits)
       }
       return hits.map(({ length }) => length)
     }
     const total = await this.#counts.of([], narrowing, newest)
-    const counts = [
-      ...(await note(
-        words.map((_, at) => [at]),
-        MAX_HITS,
-      )),
-    ]
+    const single = words.map((word, at) => ({ places: [at], expected: this.#counts.known([word], narrowing) ?? 0 }))
+    const counts = [...(await note(single, MAX_HITS))]
     const common = counts.flatMap((count, at) => (count < MAX_HITS ? [] : [at]))
     for (const at of common) counts[at] = await this.#counts.of([words[at] ?? ''], narrowing, newest)
     await nextTurn()
     const weights = counts.map((count) => weightOf(count, total))
     const sum = (places: readonly number[]): number => places.reduce((all, at) => all + (weights[at] ?? 0), 0)
     // What has none but these words is no answer then.
-    if (sum(common) >= minCovered * sum([...weights.keys()])) await note(combinationsOf(common, counts), MAX_TOGETHER)
+    if (sum(common) < minCovered * sum([...weights.keys()])) return { counts, total }
+    const combinations = combinationsOf(common, counts).map((places) => ({
+      places,
+      // As if they had nothing to do with each other.
+      expected: places.reduce((all, at) => (all * (counts[at] ?? 0)) / total, total),
+    }))
+    await note(combinations, MAX_TOGETHER)
     return { counts, total }
   }
 }
 
+/** Words of a question by their places. */
+interface Places {
+  readonly places: readonly number[]
+  /** How many memories may have them together. */
+  readonly expected: number
+}
 interface Question {
   readonly words: readonly string[]
   readonly narrowing: Narrowing
@@ -126,6 +137,9 @@ interface Question {
   /** The share of the weight of the words that an answer has. */
   readonly minCovered: number
 }
+
+/** Whether going through the newest memories is less work than fetching all that have the words. */
+const isMetSoon = (expected: number, limit: number, all: number): boolean => expected * expected > 2 * limit * all
 
 function chosen(words: readonly string[]): readonly string[] {
   const unique = [...new Set(words)]

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { jsonColumn, nullableColumn, numberColumn, RowReader } from 'svc/internal'
 import { sqlPart } from 'svc/sdk'
-import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import { idSet, matching } from '../store.ts'
 import type { Narrowing } from './scopes.ts'
 
@@ -16,6 +16,12 @@ export interface IndexedText {
   readonly content: string
   readonly words: readonly string[]
   readonly marks: readonly string[]
+}
+/** Words that a memory is to have together. */
+export interface Sought {
+  readonly words: readonly string[]
+  /** So many have them that the newest are met soon. */
+  readonly isCommon: boolean
 }
 export interface Times {
   readonly since?: string | undefined
@@ -90,44 +96,48 @@ export class WordStore {
     return this.#db.sql`UPDATE memory_entry SET has_words = 1 WHERE id = ${memoryId} AND content = ${content}`
   }
 
-  /** For each word the newest memories that have it, the newest first. */
+  /** For each the newest memories that have all of its words, the newest first. */
   async hits(
-    words: readonly (readonly string[])[],
+    sought: readonly Sought[],
     narrowing: Narrowing,
     times: Times,
     limit: number,
   ): Promise<readonly (readonly number[])[]> {
-    const expressions = words.map((together) => this.#expression(together, narrowing))
-    const set = idSet(expressions)
+    const expressions = sought.map(({ words }) => this.#expression(words, narrowing))
     const isTimed = times.since !== undefined || times.until !== undefined
-    const rows = isTimed
-      ? await this.#timedHits(set, times, limit)
-      : this.#db.dialect === 'sqlite'
-        ? await this.#db.all`SELECT key AS expression, (SELECT group_concat(id) FROM
-              (SELECT rowid AS id FROM memory_words WHERE memory_words MATCH question.key
-                ORDER BY rowid DESC LIMIT ${limit})) AS ids
-            FROM json_each(${set}) AS question`
-        : await this.#db.all`SELECT key AS expression, (SELECT string_agg(CAST(id AS TEXT), ',') FROM
-              (SELECT id FROM memory_text WHERE lexemes @@ CAST(question.key AS TSQUERY)
-                ORDER BY id DESC LIMIT ${limit}) AS hit) AS ids
-            FROM json_each(${set}) AS question`
-    const found = new Map(v.parse(v.array(HitsRow), rows).map(({ expression, ids }) => [expression, ids]))
+    const [few, many] = [new Set<string>(), new Set<string>()]
+    for (const [at, { isCommon }] of sought.entries()) (isCommon ? many : few).add(expressions[at] ?? '')
+    const found = new Map<string, string | undefined>()
+    for (const [set, isCommon] of [[few, false] as const, [many, true] as const]) {
+      if (set.size === 0) continue
+      const newest = this.#newest(isCommon, isTimed ? MAX_TIMED : limit)
+      const rows = await this.#db.all`SELECT key AS expression, (SELECT ${this.#joined()} FROM
+          (${isTimed ? this.#timed(newest, times, limit) : newest}) AS hit) AS ids
+        FROM json_each(${idSet(set)}) AS question`
+      for (const { expression, ids } of v.parse(v.array(HitsRow), rows)) found.set(expression, ids)
+    }
     return expressions.map((expression) => toNumbers(found.get(expression)))
   }
-  async #timedHits(set: string, { since, until }: Times, limit: number): Promise<readonly unknown[]> {
-    const fits = matching({ since, until }, this.#db.dialect)
-    const among = sqlPart`JOIN memory_text ON memory_text.id = newest.id
+  /** The newest memories with what `question.key` says. */
+  #newest(isCommon: boolean, limit: number): SqlPart {
+    if (this.#db.dialect === 'sqlite')
+      return sqlPart`SELECT rowid AS id FROM memory_words WHERE memory_words MATCH question.key
+        ORDER BY rowid DESC LIMIT ${limit}`
+    // PostgreSQL does not know how many there are, and takes the wrong way without OFFSET 0: of what few have, all are
+    // fetched and ordered; of what many have, enough are met soon from the newest memory on.
+    return isCommon
+      ? sqlPart`SELECT id FROM (SELECT id, lexemes FROM memory_text ORDER BY id DESC OFFSET 0) AS newest
+          WHERE lexemes @@ CAST(question.key AS TSQUERY) LIMIT ${limit}`
+      : sqlPart`SELECT id FROM (SELECT id FROM memory_text WHERE lexemes @@ CAST(question.key AS TSQUERY) OFFSET 0) AS own
+          ORDER BY id DESC LIMIT ${limit}`
+  }
+  #timed(newest: SqlPart, { since, until }: Times, limit: number): SqlPart {
+    return sqlPart`SELECT found.id FROM (${newest}) AS found JOIN memory_text ON memory_text.id = found.id
       JOIN memory_entry ON memory_entry.id = memory_text.memory_id
-      WHERE ${fits} ORDER BY newest.id DESC LIMIT ${limit}`
-    return this.#db.dialect === 'sqlite'
-      ? await this.#db.all`SELECT key AS expression, (SELECT group_concat(id) FROM (SELECT newest.id FROM
-            (SELECT rowid AS id FROM memory_words WHERE memory_words MATCH question.key
-              ORDER BY rowid DESC LIMIT ${MAX_TIMED}) AS newest ${among})) AS ids
-          FROM json_each(${set}) AS question`
-      : await this.#db.all`SELECT key AS expression, (SELECT string_agg(CAST(id AS TEXT), ',') FROM
-            (SELECT newest.id FROM (SELECT id FROM memory_text WHERE lexemes @@ CAST(question.key AS TSQUERY)
-              ORDER BY id DESC LIMIT ${MAX_TIMED}) AS newest ${among}) AS hit) AS ids
-          FROM json_each(${set}) AS question`
+      WHERE ${matching({ since, until }, this.#db.dialect)} ORDER BY found.id DESC LIMIT ${limit}`
+  }
+  #joined(): SqlPart {
+    return this.#db.dialect === 'sqlite' ? sqlPart`group_concat(id)` : sqlPart`string_agg(CAST(id AS TEXT), ',')`
   }
 
   /** How many have all of these words, or are there at all for none; no more than `limit`. */

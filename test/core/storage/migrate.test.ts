@@ -145,6 +145,8 @@ describe('one text for both engines', () => {
     expect(
       splitStatements(`-- a; b\nCREATE TABLE a (s TEXT); /* ; */ ${trigger}; ; INSERT INTO a VALUES ('x;y')`),
     ).toEqual(['-- a; b\nCREATE TABLE a (s TEXT)', `/* ; */ ${trigger}`, "INSERT INTO a VALUES ('x;y')"])
+    const calls = 'CREATE TRIGGER t AFTER DELETE ON a FOR EACH ROW EXECUTE FUNCTION begin_f()'
+    expect(splitStatements(`${calls}; ${calls}`)).toEqual([calls, calls])
     expect(splitStatements(' ; -- nothing\n')).toEqual([])
   })
 

@@ -103,10 +103,9 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     })
     const { body: found } = await host.json('GET', `/api/memory/agents/${agent}/search?q=wallpaper`)
     expect(found.memories).toMatchObject([{ content: 'The wallpaper is green' }])
-    // Its vector was copied; the signs of that are made here.
-    await eventually(async () =>
-      expect(await database.query('SELECT count(*) FROM memory_vector WHERE signs IS NOT NULL')).toBe('1'),
-    )
+    expect(
+      await database.query('SELECT count(*) FROM memory_vector JOIN memory_sign ON place / 256 = memory_sign.id'),
+    ).toBe('1')
     expect((await host.json('GET', '/api/workflows')).body).toHaveLength(1)
     const { body: verdict } = await host.json('GET', '/api/audit/verify')
     expect(verdict).toMatchObject({ status: 'valid', first_entry: 1 })
