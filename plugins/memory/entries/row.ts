@@ -85,6 +85,7 @@ export const FigureRow = v.object({
   without_words: numberColumn,
 })
 export type FigureRow = v.InferOutput<typeof FigureRow>
+export const LackingRow = v.object({ words: numberColumn, vectors: numberColumn })
 export const UserRow = v.object({ user_id: v.string(), count: numberColumn, newest_at: v.string() })
 export type UserRow = v.InferOutput<typeof UserRow>
 export const TextRow = v.object({

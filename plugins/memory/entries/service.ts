@@ -229,6 +229,11 @@ export class MemoryService implements Memories {
     const [users, total] = await Promise.all([store.users(scope, page), store.countUsers(scope)])
     return { users, total }
   }
+  /** Whether some that the reader may see are not in an index yet. */
+  async lacking(reader: MemoryReader, agentId: string | undefined) {
+    const scope = await scopeOf(reader, this.#deps.agents)
+    return this.#deps.store.lacking(scope, await this.#agentsIn(scope, agentId))
+  }
   /** How many the reader may see, by level and category, and how many of them are not in each index yet. */
   async figures(reader: MemoryReader, agentId: string | undefined) {
     const scope = await scopeOf(reader, this.#deps.agents)

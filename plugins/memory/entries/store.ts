@@ -6,7 +6,18 @@ import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.
 import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
 import { idSet, matching, visibleTo } from '../store.ts'
-import { Count, EntryRow, FigureRow, Id, TextRow, TombstoneRow, UserRow, VectorRow, VersionRow } from './row.ts'
+import {
+  Count,
+  EntryRow,
+  FigureRow,
+  Id,
+  LackingRow,
+  TextRow,
+  TombstoneRow,
+  UserRow,
+  VectorRow,
+  VersionRow,
+} from './row.ts'
 
 /** A page of a list. */
 export interface Page {
@@ -329,6 +340,15 @@ export class MemoryStore {
     const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
       WHERE memory_id IN (SELECT key FROM json_each(${idSet(wanted)}))`
     return new Map(v.parse(v.array(VectorRow), rows).map((row) => [row.memory_id, row]))
+  }
+  /** Whether some, of what the scope may see of these agents, are not in an index yet. */
+  async lacking(scope: ReadScope, agentIds: readonly string[]): Promise<{ words: boolean; vectors: boolean }> {
+    const listed = this.#listed(scope, agentIds, {})
+    const row = await this.#db.one`SELECT
+      CASE WHEN EXISTS (SELECT 1 FROM memory_entry WHERE has_words = 0 AND ${listed}) THEN 1 ELSE 0 END AS words,
+      CASE WHEN EXISTS (SELECT 1 FROM memory_entry WHERE embedded_with = '' AND ${listed}) THEN 1 ELSE 0 END AS vectors`
+    const { words, vectors } = v.parse(LackingRow, row)
+    return { words: words === 1, vectors: vectors === 1 }
   }
   /** How many there are by level and category, of what the scope may see of these agents. */
   async figures(scope: ReadScope, agentIds: readonly string[]): Promise<readonly FigureRow[]> {

@@ -104,8 +104,8 @@ export class MemoryRequests {
       signal,
       ...omitUndefined({ agentId, level, category }),
     })
-    const { without_vector: withoutVector, without_words: withoutWords } = await this.stats(agentId)
-    const index = withoutWords > 0 ? 'filling' : withoutVector > 0 ? 'words_only' : 'complete'
+    const lacking = await this.#opened.memories.lacking(this.#reader, agentId)
+    const index = lacking.words ? 'filling' : lacking.vectors ? 'words_only' : 'complete'
     return { memories: found.map(toFound), index } as const
   }
   async add(body: v.InferOutput<typeof NewEntry>, id: string | undefined, report: Report, signal: AbortSignal) {

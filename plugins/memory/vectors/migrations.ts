@@ -61,4 +61,9 @@ export const vectorMigrations: readonly Migration[] = [
     CREATE TRIGGER memory_vector_moved AFTER UPDATE OF place ON memory_vector FOR EACH ROW
       WHEN (old.place IS NOT NULL AND new.place IS DISTINCT FROM old.place) EXECUTE FUNCTION memory_empty_place()`,
   },
+  {
+    id: '053-without-vector',
+    sql: `CREATE INDEX memory_entry_without_vector ON memory_entry (agent_id)
+      WHERE embedded_with = '' AND superseded_by = ''`,
+  },
 ]

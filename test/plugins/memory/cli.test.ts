@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
@@ -37,6 +39,27 @@ it('searches, lists, shows, exports, imports and forgets', async () => {
   expect((await svc('list', '--agent', 'other')).stdout).toMatch(/The boat is red.*import/)
   expect((await svc('forget', id)).stdout).toBe(`Memory ${id} is forgotten.\n`)
   expect((await svc('list', '--agent', 'scout')).stdout).toContain('There are no memories.')
+})
+
+it('says that memories of an older version are not found by their words yet, or have no vector', async () => {
+  const search = (text: string) => svc('search', text, '--agent', 'filler')
+  await host.json('POST', '/api/agents', { manifest_toml: 'name = "filler"\n' })
+  const { body } = await host.json('POST', '/api/memory', { content: 'The sail is white', agent_id: 'filler' })
+  await eventually(async () => expect((await search('sail')).stdout).not.toContain('so far'))
+  const [{ id }] = body.memories
+  const db = new Sqlite(join(home, 'data', 'svc.db'))
+  try {
+    db.prepare(`DELETE FROM memory_text WHERE memory_id = ?`).run(id)
+    db.prepare(`UPDATE memory_entry SET has_words = 0 WHERE id = ?`).run(id)
+    expect((await search('sailing')).stdout).toContain('older version cannot be found by their words yet')
+    expect((await svc('stats', '--agent', 'filler')).stdout).toContain('1 are not found by their words yet')
+    db.prepare(`UPDATE memory_entry SET has_words = 1, embedded_with = '' WHERE id = ?`).run(id)
+    expect((await search('sailing')).stdout).toContain('by their words only so far')
+    expect((await svc('stats', '--agent', 'filler')).stdout).toContain('1 have no vector yet')
+  } finally {
+    db.close()
+  }
+  expect((await svc('forget', id)).stdout).toBe(`Memory ${id} is forgotten.\n`)
 })
 
 it('has a command for each route: what is known is added, changed, tidied and forgotten', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest, PluginTestOptions } from 'svc/testing'
 import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { callTool } from '../plugin-test.ts'
 
@@ -74,6 +75,20 @@ describe('a note', () => {
     await store(test, agent, 'k', 'v')
     await test.restart()
     expect(await recall(test, agent, 'k')).toHaveLength(1)
+  })
+
+  it('of an older version is found again after the start with this one', async () => {
+    await using test = await start({ database: 'file' })
+    const agent = await test.spawn('a')
+    await store(test, agent, 'k', 'The wallpaper is green')
+    const search = async () => (await callTool(test, agent, 'memory_search', { query: 'wallpaper' })).text
+    expect(await search()).toContain('green')
+    await test.restart(() => {
+      const database = new Database(join(test.home, 'data', 'svc.db'))
+      database.exec('DELETE FROM memory_text; DELETE FROM memory_vector; UPDATE memory_entry SET has_words = 0')
+      database.close()
+    })
+    await eventually(async () => expect(await search()).toContain('green'))
   })
 
   it('goes with its agent', async () => {
