@@ -343,10 +343,15 @@ export class MemoryStore {
   }
   /** Whether some, of what the scope may see of these agents, are not in an index yet. */
   async lacking(scope: ReadScope, agentIds: readonly string[]): Promise<{ words: boolean; vectors: boolean }> {
-    const listed = this.#listed(scope, agentIds, {})
+    const seen = sqlPart`WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND ${visibleTo(scope)}`
+    // The limit keeps the engines from going through all of an agent: these rows have indexes of their own.
     const row = await this.#db.one`SELECT
-      CASE WHEN EXISTS (SELECT 1 FROM memory_entry WHERE has_words = 0 AND ${listed}) THEN 1 ELSE 0 END AS words,
-      CASE WHEN EXISTS (SELECT 1 FROM memory_entry WHERE embedded_with = '' AND ${listed}) THEN 1 ELSE 0 END AS vectors`
+      CASE WHEN EXISTS (SELECT 1 FROM (SELECT agent_id, user_id, session_id, level FROM memory_entry
+        WHERE has_words = 0 AND superseded_by = '' LIMIT 1000000) AS memory_entry ${seen})
+        THEN 1 ELSE 0 END AS words,
+      CASE WHEN EXISTS (SELECT 1 FROM (SELECT agent_id, user_id, session_id, level FROM memory_entry
+        WHERE embedded_with = '' AND superseded_by = '' LIMIT 1000000) AS memory_entry ${seen})
+        THEN 1 ELSE 0 END AS vectors`
     const { words, vectors } = v.parse(LackingRow, row)
     return { words: words === 1, vectors: vectors === 1 }
   }

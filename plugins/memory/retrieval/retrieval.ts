@@ -59,18 +59,17 @@ export class Retrieval {
       narrowing && (await words.find(wordsOf(query.text), narrowing, query, CANDIDATES, settings.min_word_match))
     const question = await asked
     const near = await this.#near(question, { scope, agentIds, filter: query }, ownersOf(scope, agentIds, query))
-    const ids = [...new Set([...(matches?.best.keys() ?? []), ...near])]
+    const byWords = [...(matches?.best.keys() ?? [])]
     // The rows decide: what an index has may be from before a change, and the guard stands in the statement.
-    const [memories, vectors, scores] = await Promise.all([
-      store.matching(scope, query, ids),
-      question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
-      scoresOf(matches, near),
+    const [memories, similarities, scores] = await Promise.all([
+      store.matching(scope, query, [...new Set([...byWords, ...near.keys()])]),
+      this.#similarities(question, near, byWords),
+      scoresOf(matches, [...near.keys()]),
     ])
     const at = now()
     const rated = memories.flatMap((memory) => {
       if (memory.supersededBy !== undefined) return []
-      const vector = vectors.get(memory.id)
-      const similarity = question && vector ? cosine(question.vector, vector) : 0
+      const similarity = similarities.get(memory.id) ?? 0
       const { score, covered } = scores.get(memory.id) ?? { score: 0, covered: 0 }
       if (covered < settings.min_word_match && similarity < settings.min_similarity) return []
       return [{ memory: withStrength(memory, settings, at), words: score, similarity }]
@@ -98,16 +97,14 @@ export class Retrieval {
       { scope: EVERYTHING, agentIds: [agentId], filter: { userId, level } },
       ownersOf(EVERYTHING, [agentId], alike),
     )
-    const ids = [...new Set([...best.keys(), ...near])]
-    const [memories, vectors] = await Promise.all([
-      store.byIds(ids),
-      question ? store.vectors(ids, question.model) : new Map<string, Uint8Array>(),
+    const [memories, similarities] = await Promise.all([
+      store.byIds([...new Set([...best.keys(), ...near.keys()])]),
+      this.#similarities(question, near, [...best.keys()]),
     ])
     return memories
-      .filter((found) => found.supersededBy === undefined)
+      .filter((found) => found.supersededBy === undefined && isAlike(found, alike))
       .map((found): FoundMemory => {
-        const vector = vectors.get(found.id)
-        const byVector = question && vector ? cosine(question.vector, vector) : 0
+        const byVector = similarities.get(found.id) ?? 0
         const byWords = similarityOfWords(content, found.content)
         return {
           memory: withStrength(found, settings, now()),
@@ -120,21 +117,45 @@ export class Retrieval {
       .slice(0, limit)
   }
 
-  /** Ids of those whose vectors are nearest. */
+  /** Those whose vectors are nearest, with their cosines. */
   async #near(
     question: QuestionVector | undefined,
     among: Omit<Among, 'model'>,
     owners: Pick<Wanted, 'owns' | 'user'>,
-  ): Promise<readonly string[]> {
-    if (!question) return []
+  ): Promise<ReadonlyMap<string, number>> {
+    if (!question) return new Map()
     const { signs, vectors, outdated } = this.#deps
     const { model, vector } = question
     // What was read of words held the others up already.
     await nextTurn()
     const found = await vectors.find(vector, { ...among, model }, owners, CANDIDATES)
     for (const agentId of await signs.outdated(among.agentIds, model)) outdated(agentId)
-    return [...found.keys()]
+    return found
   }
+  /** The cosines of the nearest, and of what was found by words. */
+  async #similarities(
+    question: QuestionVector | undefined,
+    near: ReadonlyMap<string, number>,
+    byWords: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
+    if (!question) return near
+    const others = byWords.filter((id) => !near.has(id))
+    const vectors = await this.#deps.store.vectors(others, question.model)
+    return new Map([...near, ...[...vectors].map(([id, vector]) => [id, cosine(question.vector, vector)] as const)])
+  }
+}
+
+interface Alike {
+  readonly agentId: string
+  readonly userId: string
+  readonly sessionId: string
+  readonly level: string
+}
+/** Whether a memory is kept for the same person at the same level. */
+function isAlike(memory: Memory, { agentId, userId, sessionId, level }: Alike): boolean {
+  const { userId: user = '', sessionId: session = '' } = memory
+  const isSame = memory.agentId === agentId && memory.level === level && user === userId
+  return isSame && (level !== 'session' || session === sessionId)
 }
 
 /** What the words say of all of them. */

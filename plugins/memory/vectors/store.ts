@@ -114,7 +114,7 @@ export class SignStore {
     return v.parse(v.array(NearRow), rows)
   }
   #counting({ scope, filter, model }: Among): SqlPart {
-    return sqlPart`model = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
+    return sqlPart`model = ${model} AND embedded_with = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
       AND ${matching(filter, this.#db.dialect)}`
   }
 

@@ -110,7 +110,10 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
       memoryOf('a', 'likes green tea!', { confidence: 0.5 }),
       memoryOf('a', 'of a session', { level: 'session', sessionId: 's' }),
     ])
+    expect(await memories.lacking(operator, 'a')).toEqual({ words: false, vectors: true })
+    expect(await memories.lacking(operator, 'b')).toEqual({ words: false, vectors: false })
     await stage.embed('a')
+    expect(await memories.lacking(operator, undefined)).toEqual({ words: false, vectors: false })
     await stage.db.run`UPDATE memory_entry SET access_count = 3, accessed_at = ${Date.now() - 50 * 86_400_000}`
     await upkeep.decay()
     const { memories: listed, total } = await memories.list({ reader: operator, limit: 2, offset: 1, tags: [] })

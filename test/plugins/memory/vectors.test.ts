@@ -142,6 +142,8 @@ describe.each(['SQLite', 'PostgreSQL'])('the signs of vectors on %s', (engine) =
     await stage.embed('a')
     await stage.embed('b')
     await memories.update(one?.id ?? '', 'n10.', 'a person', { kind: 'person', labels: [] })
+    // Its vector is still that of the former content.
+    expect(await finds(stage, '1~')).toEqual([])
     await memories.add([memoryOf('a', 'n20.', { supersedes: two?.id ?? '' })])
     await memories.forget([three?.id ?? ''], 'a person')
     await stage.embed('a')
