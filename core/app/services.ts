@@ -94,6 +94,10 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     keyMark: (salt) => kernel.http.keyMark(salt),
     isReplacedKey: (mark, salt) => kernel.http.isReplacedKey(mark, salt),
     ownPort: kernel.http.ownPort,
+    followReads: (listener) =>
+      kernel.http.followReads((read) => {
+        if (!kernel.scanner.containsSecret([read.path, decoded(read.path)])) listener(read)
+      }),
     get isListening() {
       return kernel.listening.isAnnounced
     },
@@ -104,6 +108,15 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
       stopRequest.send({ kind: 'shutdown', reason, ...omitUndefined({ drainMs }) }, runningCalls(), [announceStop]),
     restart: (reason) =>
       stopRequest.send({ kind: 'restart', reason }, runningCalls(), [announceStop, () => home.restarts.increment()]),
+  }
+}
+
+/** A secret in a query may be encoded; a path that cannot be decoded answered with an error. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path.replaceAll('+', ' '))
+  } catch {
+    return path
   }
 }
 

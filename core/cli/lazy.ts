@@ -8,7 +8,7 @@ import type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 import type { HomeLocation } from './home-location.ts'
 import type { Joined, JoinRequest } from './join-database.ts'
 import type { OfflineOptions } from './offline.ts'
-import type { Rehearsal } from './rehearse-version.ts'
+import type { Rehearsal, RehearsalOptions } from './rehearse-version.ts'
 import type { Work } from './stopped-database.ts'
 import type { StoppedHome } from './stopped-home.ts'
 
@@ -62,9 +62,9 @@ export async function copyDatabase(location: HomeLocation, request: CopyDatabase
 }
 
 /** Tries this version on a copy of the home; see `rehearseVersion` there. Throws a `Failure`. */
-export async function rehearseVersion(args: ClientArgs, off: readonly string[]): Promise<Rehearsal> {
+export async function rehearseVersion(args: ClientArgs, options: RehearsalOptions): Promise<Rehearsal> {
   const rehearsal = await import('./rehearse-version.ts')
-  return await rehearsal.rehearseVersion(args, off)
+  return await rehearsal.rehearseVersion(args, options)
 }
 
 /** The line editor, the screen and the Markdown view of an interactive command. */

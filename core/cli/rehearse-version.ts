@@ -9,11 +9,12 @@ import type { App } from '../app.ts'
 import { UpstreamFailure } from '../errors/error.ts'
 import { messageOf } from '../errors/message.ts'
 import type { AnyPlugin } from '../host/define.ts'
+import { shapeDigest, shapeOf } from '../http/answer-shape.ts'
+import type { ReadAnswer } from '../http/read-answer.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import { createLog } from '../log/log.ts'
 import { DaemonRefusal } from '../net/daemon-client.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
-import { isObject } from '../schema/object.ts'
 import { checkFile } from '../storage/check-file.ts'
 import { openDatabase } from '../storage/open.ts'
 import { openReadOnly } from '../storage/read-only.ts'
@@ -38,16 +39,24 @@ export interface Rehearsal {
   /** Why this version must not be used; empty when nothing speaks against it. */
   readonly problems: readonly string[]
   readonly requests: number
+  /** How many of them were recorded; the others are the rows without parameters. */
+  readonly recorded: number
   /** Whether a daemon ran whose answers could be compared. */
   readonly isCompared: boolean
   readonly differences: readonly { readonly path: string; readonly what: string }[]
 }
 
+export interface RehearsalOptions {
+  /** Plugins which act by themselves: only their tables are migrated. */
+  readonly off: readonly string[]
+  /** Requests that the home answered, the latest last: they are asked first. */
+  readonly recorded: readonly ReadAnswer[]
+}
+
 /**
- * Tries this version on a copy of the home, which is removed; plugins of the names in `off`, which act by themselves,
- * only have their tables migrated. Throws a `Failure` when no copy can be made.
+ * Tries this version on a copy of the home, which is removed. Throws a `Failure` when no copy can be made.
  */
-export async function rehearseVersion(args: ClientArgs, off: readonly string[]): Promise<Rehearsal> {
+export async function rehearseVersion(args: ClientArgs, { off, recorded }: RehearsalOptions): Promise<Rehearsal> {
   const location = locateHome(args)
   const { config } = await loadSettings(location)
   const database = databasePath(config)
@@ -62,7 +71,9 @@ export async function rehearseVersion(args: ClientArgs, off: readonly string[]):
     await copyHome(location.home, database, definitions, copy)
     const { migrated, migrations, problems } = await migrateCopy(copy, definitions)
     const answers =
-      problems.length === 0 ? await replay(copy, disabled, client, problems) : { requests: 0, differences: [] }
+      problems.length === 0
+        ? await replay({ copy, disabled, client, recorded, problems })
+        : { requests: 0, recorded: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
     clearInterval(alive)
@@ -108,13 +119,22 @@ async function migrateCopy(
   return { migrated, migrations: count, problems }
 }
 
+interface Replay {
+  readonly copy: string
+  readonly disabled: readonly string[]
+  readonly client: DaemonClient | undefined
+  readonly recorded: readonly ReadAnswer[]
+  readonly problems: string[]
+}
+
 /** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
-async function replay(
-  copy: string,
-  disabled: readonly string[],
-  client: DaemonClient | undefined,
-  problems: string[],
-): Promise<Pick<Rehearsal, 'requests' | 'differences'>> {
+async function replay({
+  copy,
+  disabled,
+  client,
+  recorded,
+  problems,
+}: Replay): Promise<Pick<Rehearsal, 'requests' | 'recorded' | 'differences'>> {
   const key = randomUUID()
   const loaded = await loadSettings(
     { home: copy, configFile: undefined },
@@ -140,19 +160,27 @@ async function replay(
   })
   const ask = async (path: string): Promise<Answer> => {
     const headers = { authorization: `Bearer ${key}` }
-    const response = await app.fetch(new Request(new URL(path, 'http://127.0.0.1'), { headers }))
+    const response = await app.fetch(new Request(new URL(`http://127.0.0.1${path}`), { headers }))
     return { status: response.status, shape: shapeOf(await response.json().catch(() => undefined)) }
   }
   problems.push(...failedPlugins(app))
   const differences: { path: string; what: string }[] = []
-  const paths = requestsOf(app)
+  const off = new Set(app.daemon.plugins().flatMap(({ name, state }) => (state === 'loaded' ? [] : [name])))
+  const known = new Map(
+    recorded
+      .filter(({ plugin }) => !off.has(plugin))
+      .slice(-MAX_REQUESTS)
+      .map((request) => [request.path, request]),
+  )
+  const paths = [...new Set([...known.keys(), ...requestsOf(app)])].slice(0, MAX_REQUESTS)
   for (const path of paths) {
     const [now, before] = [await ask(path), await askDaemon(client, path)]
     if (now.status === 500) problems.push(`GET ${path} answers ${now.status}`)
-    const what = before && difference(before, now)
+    const earlier = client ? undefined : known.get(path)
+    const what = before ? difference(before, now) : earlier && recordedDifference(earlier, now)
     if (what !== undefined) differences.push({ path, what })
   }
-  return { requests: paths.length, differences }
+  return { requests: paths.length, recorded: known.size, differences }
 }
 
 /** Plugins that this version cannot load, other than those that need one that acts. */
@@ -197,14 +225,12 @@ function difference(before: Answer, now: Answer): string | undefined {
   const gone = [...before.shape].filter((name) => !now.shape.has(name))
   return gone.length === 0 ? undefined : `would lack ${gone.slice(0, 5).join(', ')}`
 }
-/** Fields of the first entry stand for those of a list. */
-function shapeOf(value: unknown, at = '', found = new Set<string>()): ReadonlySet<string> {
-  if (Array.isArray(value)) shapeOf(value[0], `${at}[]`, found)
-  else if (isObject(value))
-    for (const [name, field] of Object.entries(value)) {
-      const place = at === '' ? name : `${at}.${name}`
-      found.add(place)
-      shapeOf(field, place, found)
-    }
-  return found
+
+/** Without a daemon to ask, what it answered when it ran: also data that changed since then makes a difference. */
+function recordedDifference(before: ReadAnswer, now: Answer): string | undefined {
+  if (now.status > 500) return undefined
+  if (before.status !== now.status)
+    return `answered ${before.status} when it was recorded, and would answer ${now.status}`
+  if (before.shape === shapeDigest(now.shape)) return undefined
+  return 'would have other fields than when it was recorded'
 }

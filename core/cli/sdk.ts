@@ -27,7 +27,7 @@ export {
 } from './lazy.ts'
 export type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 export type { Joined, JoinRequest } from './join-database.ts'
-export type { Rehearsal } from './rehearse-version.ts'
+export type { Rehearsal, RehearsalOptions } from './rehearse-version.ts'
 export type { Work } from './stopped-database.ts'
 export type { StoppedHome } from './stopped-home.ts'
 export { note, print, printJson, renderDuration, renderFacts, renderTable, renderTime } from './output.ts'

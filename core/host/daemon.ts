@@ -1,5 +1,6 @@
 import type { DaemonLiveness } from '../http/key-owners.ts'
 import type { OwnPort } from '../http/own-port.ts'
+import type { ReadAnswer } from '../http/read-answer.ts'
 import type { OwnAddress } from '../net/own-addresses.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Build } from '../process/installation.ts'
@@ -102,6 +103,11 @@ export interface Daemon {
   /** Whether this mark is that of a key which was in force at this daemon, since its start, and no longer is. */
   isReplacedKey(mark: string, salt: string): boolean
   readonly ownPort: OwnPort
+  /**
+   * Tells the listener of each read-only request of the operator that was answered with JSON, and holds no secret that
+   * is known or named as one, until the returned function is called. There is one listener: a later one replaces it.
+   */
+  followReads(listener: (read: ReadAnswer) => void): () => void
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean
   /** Tests wait for this work of a plugin before they go on. Whoever starts it handles its failure. */

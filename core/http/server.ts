@@ -26,8 +26,11 @@ import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
 import type { OwnPort } from './own-port.ts'
 import { Pipeline } from './pipeline.ts'
+import type { RoutedRequest } from './pipeline.ts'
+import type { ReadAnswer } from './read-answer.ts'
 import { RequestCount } from './request-count.ts'
 import { RouteTable } from './router.ts'
+import type { Entry } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { HttpSettings } from './settings.ts'
@@ -88,6 +91,8 @@ export interface HttpServer extends AsyncDisposable {
    * and closes sockets with 1001.
    */
   drain(drainMs: number): Promise<void>
+  /** See `Daemon`. */
+  followReads(listener: (read: ReadAnswer) => void): () => void
   routes(): readonly AnyRoute[]
   sockets(): readonly AnySocketRoute[]
   /** Where it listens; `undefined` before `listen`. */
@@ -124,6 +129,7 @@ class HttpLayer implements HttpServer {
   #upgrades: Upgrades | undefined
   #loading: Promise<Upgrades> | undefined
   #listener: Listener | undefined
+  #onRead: ((read: ReadAnswer) => void) | undefined
   #document: { readonly version: number; readonly made: Promise<object> } | undefined
 
   constructor(options: HttpOptions) {
@@ -143,7 +149,13 @@ class HttpLayer implements HttpServer {
     )
     this.#admission = admission
     this.#pipeline = this.#createPipeline(admission)
-    this.#table = new RouteTable((request, entry) => this.#pipeline.handle(request, entry))
+    this.#table = new RouteTable((request, entry) => {
+      // A request that was held comes again, and its first answer is the whole one.
+      const isFirst = request.startedAt === undefined
+      const answer = this.#pipeline.handle(request, entry)
+      if (this.#onRead && isFirst && entry) this.#tellRead(request, entry, answer)
+      return answer
+    })
     this.#tickets = new Tickets(this.#auth, this.#sharedTickets())
     this.#table.add(new Scope('http'), this.#tickets.route())
     metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [
@@ -275,6 +287,23 @@ class HttpLayer implements HttpServer {
     return () => {
       for (const release of releases) release()
     }
+  }
+
+  followReads(listener: (read: ReadAnswer) => void): () => void {
+    this.#onRead = listener
+    return () => {
+      if (this.#onRead === listener) this.#onRead = undefined
+    }
+  }
+  #tellRead(request: RoutedRequest, entry: Entry, answer: Answer | Promise<Answer>): void {
+    const { method, effect, auth, streams, produces, path } = entry.route
+    if (method !== 'GET' || effect !== 'read' || auth !== 'bearer' || streams || produces) return
+    const tell = async (): Promise<void> => {
+      const { readAnswer } = await import('./read-answer.ts')
+      const read = readAnswer(request, entry, await answer)
+      if (read) this.#onRead?.(read)
+    }
+    tell().catch((error: unknown) => this.#options.onDefect(error, `what follows ${method} ${path}`))
   }
 
   async fetch(request: Request): Promise<Response> {

@@ -108,6 +108,7 @@ const sharedWithCommands: readonly string[] = [
   'plugins/agents/signing/',
   'plugins/plugin-admin/inspect/',
   'plugins/plugin-admin/scaffold/',
+  'plugins/system/contract.ts',
 ]
 const isShared = (path: string): boolean => allowed(path, sharedWithCommands)
 const isCli = (path: string): boolean => /^plugins\/[^/]+\/cli(?:\.ts$|\/)/.test(path)

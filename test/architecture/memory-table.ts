@@ -26,6 +26,10 @@ export type MemoryRow = { readonly of: string } & (
 
 export const memoryTable: readonly MemoryRow[] = [
   {
+    private: 'what was asked of this process; the file is in its own data folder',
+    of: 'plugins/system/request-recorder.ts: #recent',
+  },
+  {
     private: 'core knows no rows of plugins: connections, processes, files, registrations and limits of this process',
     of: `
       core/app.ts

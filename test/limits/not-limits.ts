@@ -81,6 +81,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.backups.snapshot_interval_secs': pause,
   'plugins.backups.snapshots_kept': kept,
   'plugins.migrate.max_reports': kept,
+  'plugins.system.recorded_requests': kept,
   'budget.alert_threshold': part,
   'plugins.budgets.reservation_secs': kept,
   'plugins.sessions.context_messages': when,

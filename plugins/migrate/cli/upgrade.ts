@@ -1,14 +1,25 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   clientArgs,
   commandLine,
   defineCommand,
   exits,
   Failure,
+  loadSettings,
+  locateHome,
+  note,
   print,
   printJson,
+  readJson,
   rehearseVersion,
   renderTable,
 } from 'svc/cli'
+import type { ClientArgs } from 'svc/cli'
+import * as v from 'valibot'
+import { RECORDED_REQUESTS, RecordedRequests } from '../../system/contract.ts'
+import type { RecordedRequest } from '../../system/contract.ts'
 
 /**
  * Plugins that act on what waits in a database: turns, jobs, messages, programs. Those that need one of them are not
@@ -45,7 +56,7 @@ export default defineCommand({
         'an upgrade is a new version of the package and a restart: the start migrates the home, after a copy of it',
         `try it first: ${commandLine('upgrade --rehearse')}`,
       )
-    const found = await rehearseVersion(args, ACTING)
+    const found = await rehearseVersion(args, { off: ACTING, recorded: await readRecorded(args) })
     if (args.json) printJson(found)
     else {
       print(`Migrations of ${found.migrated.length} plugins: ${found.migrations} applied to the copy.`)
@@ -57,10 +68,27 @@ export default defineCommand({
             found.differences.map(({ path, what }) => [`GET ${path}`, what]),
           ),
         )
-      const beside = found.isCompared ? 'compared with the running daemon' : 'no daemon runs to compare them with'
-      print(`${found.requests} requests, ${beside}: ${found.differences.length} differ.`)
+      const beside = found.isCompared
+        ? 'compared with the running daemon'
+        : 'no daemon runs: recorded ones are compared with what it answered'
+      print(
+        `${found.requests} requests, ${found.recorded} of them recorded, ${beside}: ${found.differences.length} differ.`,
+      )
       print(found.problems.length === 0 ? 'This version opens the home.' : 'Do not upgrade: the home is as it was.')
     }
     return found.problems.length === 0 ? exits.ok : exits.failed
   },
 })
+
+/** What the daemon of this home recorded, if it does; see `plugins.system.recorded_requests`. */
+async function readRecorded(args: ClientArgs): Promise<readonly RecordedRequest[]> {
+  const { config } = await loadSettings(locateHome(args))
+  const file = join(config.data_dir, RECORDED_REQUESTS)
+  if (!existsSync(file)) return []
+  try {
+    return v.parse(RecordedRequests, readJson(await readFile(file, 'utf8')))
+  } catch (error) {
+    note(`warning: ${file} cannot be read, and no recorded request is asked again: ${String(error)}`)
+    return []
+  }
+}

@@ -1,4 +1,5 @@
-import { appendFile, readdir, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -47,5 +48,52 @@ it('a home of the first version is migrated and asked as a copy, beside the daem
   expect(broken.stdout).toMatch(/problem: the tables of "sessions" cannot be migrated: [^]*Do not upgrade/)
   expect(broken.code).toBe(1)
   expect((await runHere(['upgrade', '--home', home])).stderr).toContain('upgrade --rehearse')
+  await rm(home, { recursive: true })
+})
+
+const NO_AGENT = '00000000-0000-4000-8000-000000000000'
+it('requests that the home answered are recorded without secrets, and asked again of the copy', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-recorded-'))
+  const file = join(home, 'data', 'recorded-requests.json')
+  const options = { home, plugins: ['audit', 'agents', 'kv', 'system'] }
+  const recording = { ...options, config: { plugins: { system: { recorded_requests: 5 } } } }
+  const host = await startHost(recording)
+  const { agent_id: id } = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "asked"' })).body
+  const paths = [
+    '/api/agents',
+    `/api/agents/${id}`,
+    `/api/agents/${id}`,
+    `/api/agents/${NO_AGENT}`,
+    '/api/agents?token=sk-secret-of-the-query-0123456789',
+    `/api/memory/agents/${id}/kv`,
+    '/api/agents?limit=1',
+  ]
+  for (const path of paths) await host.json('GET', path)
+  await host[Symbol.asyncDispose]()
+  const written = await readFile(file, 'utf8')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(JSON.parse(written).map(({ path, status }: Json) => [path, status])).toEqual([
+    ['/api/agents', 200],
+    [`/api/agents/${id}`, 200],
+    [`/api/agents/${NO_AGENT}`, 404],
+    [`/api/memory/agents/${id}/kv`, 200],
+    ['/api/agents?limit=1', 200],
+  ])
+  expect(written).not.toMatch(/secret|asked/)
+
+  const again = async () => JSON.parse((await runHere(['upgrade', '--rehearse', '--json', '--home', home])).stdout)
+  expect(await again()).toMatchObject({ isCompared: false, recorded: 5, differences: [], problems: [] })
+  await writeFile(file, written.replace(/("path":"\/api\/agents",.*?"shape":")\w+/, '$1other').replace('404', '200'))
+  expect((await again()).differences).toEqual([
+    { path: '/api/agents', what: 'would have other fields than when it was recorded' },
+    { path: `/api/agents/${NO_AGENT}`, what: 'answered 200 when it was recorded, and would answer 404' },
+  ])
+
+  // The number is a limit, and without recording nothing stays.
+  await (
+    await startHost({ ...options, config: { plugins: { system: { recorded_requests: 2 } } } })
+  )[Symbol.asyncDispose]()
+  await (await startHost(options))[Symbol.asyncDispose]()
+  expect(existsSync(file)).toBe(false)
   await rm(home, { recursive: true })
 })
