@@ -1,8 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createConsola } from 'consola'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../core/storage/open.ts'
 import type { MemoryQuery, MemoryReader } from '../../../plugins/memory/contract.ts'
+import { migrations } from '../../../plugins/memory/migrations.ts'
 import { CHUNK } from '../../../plugins/memory/vectors/signs.ts'
 import { cosine, toBytes } from '../../../plugins/memory/vectors/vector.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
@@ -153,6 +156,44 @@ describe.each(['SQLite', 'PostgreSQL'])('the signs of vectors on %s', (engine) =
     expect(await count(stage)).toBe(1)
     expect(await finds(stage, '4~')).toEqual(['n4.'])
   })
+})
+
+it.each(['SQLite', 'PostgreSQL'])('a database of the version before, on %s, gets both indexes', async (engine) => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-before-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  let url = `sqlite:${join(home, 'svc.db')}`
+  if (engine === 'PostgreSQL') {
+    const server = await createTestDatabase()
+    onTestFinished(() => server[Symbol.asyncDispose]())
+    url = server.url
+  }
+  {
+    await using database = await openDatabase({ url, log: createConsola({ level: -999 }) })
+    await database.migrate(
+      'memory',
+      migrations.filter(({ id }) => id < '050'),
+    )
+    const model = `test/m${LENGTH}/${LENGTH}`
+    for (let at = 0; at < 150; at++) {
+      const id = `m${String(at).padStart(3, '0')}`
+      const vector = toBytes(vectorOf(`n${at}`, LENGTH))
+      await database.sql
+        .run`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, content, confidence, tags,
+          source, metadata, superseded_by, created_at, updated_at, accessed_at, access_count, strength, embedded_with)
+        VALUES (${id}, 'a', '', '', 'agent', ${`word${at} of old`}, 1, '[]', '{"kind":"person","labels":[]}', '{}', '',
+          '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z', 1, 0, 1, ${model})`
+      await database.sql.run`INSERT INTO memory_vector (memory_id, agent_id, model, vector)
+        VALUES (${id}, 'a', ${model}, ${vector})`
+    }
+  }
+  const stage = await open(url)
+  await stage.settled()
+  // The vectors are placed with the first use, and a job for the words is added.
+  expect(await finds(stage, '149~')).toEqual(['word149 of old'])
+  expect(await stage.db.all`SELECT lane FROM queue_job`).toEqual([{ lane: 'memory-words' }])
+  await stage.opened.wordIndex.fill(AbortSignal.timeout(60_000))
+  const found = await stage.opened.memories.search({ text: 'word77', limit: 5, reader: operator })
+  expect(found.map(({ memory, by }) => [memory.id, by])).toContainEqual(['m077', ['words']])
 })
 
 describe('places on SQLite', () => {
