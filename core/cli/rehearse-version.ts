@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { createApp } from '../app.ts'
 import type { App } from '../app.ts'
@@ -53,9 +53,7 @@ export interface RehearsalOptions {
   readonly recorded: readonly ReadAnswer[]
 }
 
-/**
- * Tries this version on a copy of the home, which is removed. Throws a `Failure` when no copy can be made.
- */
+/** Tries this version on a copy of the home, which is removed. Throws a `Failure` when no copy can be made. */
 export async function rehearseVersion(args: ClientArgs, { off, recorded }: RehearsalOptions): Promise<Rehearsal> {
   const location = locateHome(args)
   const { config } = await loadSettings(location)
@@ -66,13 +64,19 @@ export async function rehearseVersion(args: ClientArgs, { off, recorded }: Rehea
   // What a daemon waits for, a timer or a job, keeps no process alive by itself: a daemon has its port for that.
   const alive = setInterval(() => undefined, STAY_MS)
   try {
-    const definitions = await readDefinitions(location.home, [])
+    const unread: string[] = []
+    const paths = config.plugins.paths.map((path) => resolve(path))
+    const definitions = await readDefinitions(location.home, paths, (folder, why) =>
+      unread.push(`the plugin in ${folder} cannot be read: ${why}`),
+    )
     const disabled = [...new Set([...config.plugins.disabled, ...off])]
     await copyHome(location.home, database, definitions, copy)
     const { migrated, migrations, problems } = await migrateCopy(copy, definitions)
+    // Otherwise the daemon on the copy names what it cannot load.
+    if (problems.length > 0) problems.push(...unread)
     const answers =
       problems.length === 0
-        ? await replay({ copy, disabled, client, recorded, problems })
+        ? await replay({ copy, paths, disabled, client, recorded, problems })
         : { requests: 0, recorded: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
@@ -81,7 +85,10 @@ export async function rehearseVersion(args: ClientArgs, { off, recorded }: Rehea
   }
 }
 
-/** The configuration, the key of the vault and what belongs to the database, then the database: consistent while in use. */
+/**
+ * The configuration, the key of the vault, the home's own plugins and what belongs to the database, then the database:
+ * consistent while in use.
+ */
 async function copyHome(
   home: string,
   database: string,
@@ -90,8 +97,11 @@ async function copyHome(
 ): Promise<void> {
   const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
   await mkdir(join(copy, 'data'), { mode: 0o700 })
-  for (const name of ['config.toml', 'vault.key', ...sidecars])
+  for (const name of ['config.toml', 'vault.key', 'accepted-permissions.json', ...sidecars])
     if (existsSync(join(home, name))) await copyFile(join(home, name), join(copy, name))
+  // Those that `plugins.paths` names stay where they are: they may import what lies beside them.
+  const plugins = join(home, 'plugins')
+  if (existsSync(plugins)) await cp(plugins, join(copy, 'plugins'), { recursive: true })
   using source = openReadOnly(database)
   await source.snapshot(join(copy, 'data', 'svc.db'))
 }
@@ -121,6 +131,7 @@ async function migrateCopy(
 
 interface Replay {
   readonly copy: string
+  readonly paths: readonly string[]
   readonly disabled: readonly string[]
   readonly client: DaemonClient | undefined
   readonly recorded: readonly ReadAnswer[]
@@ -130,6 +141,7 @@ interface Replay {
 /** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
 async function replay({
   copy,
+  paths: folders,
   disabled,
   client,
   recorded,
@@ -144,7 +156,7 @@ async function replay({
       data_dir: join(copy, 'data'),
       database_url: `sqlite:${join(copy, 'data', 'svc.db')}`,
       'plugins.disabled': disabled,
-      'plugins.paths': [],
+      'plugins.paths': folders,
       'plugins.watch': false,
     },
   )

@@ -42,7 +42,7 @@ const ACTING = [
 export default defineCommand({
   description:
     'Try this version of svc on a copy of the home: the copy is migrated and checked, a daemon answers read-only requests ' +
-    'from it without a port, without the network and without the plugins that act, and its answers are compared with ' +
+    'from it without a port, without the network and without the plugins that act, with the plugins of the home, and its answers are compared with ' +
     'those of the daemon that runs. The home itself is only read.',
   args: {
     rehearse: { type: 'boolean', description: 'Try it on a copy; nothing else is done yet' },

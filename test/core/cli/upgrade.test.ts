@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
-import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -96,4 +98,57 @@ it('requests that the home answered are recorded without secrets, and asked agai
   await (await startHost(options))[Symbol.asyncDispose]()
   expect(existsSync(file)).toBe(false)
   await rm(home, { recursive: true })
+})
+
+it("the home's own plugins are loaded with the copy, send nothing, and are named when they fail", async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-own-plugins-'))
+  const beside = await mkdtemp(join(tmpdir(), 'svc-beside-'))
+  const hits: string[] = []
+  const outside = createServer((request, response) => {
+    hits.push(request.url ?? '')
+    response.end('{}')
+  })
+  await new Promise<void>((resolve) => outside.listen(0, '127.0.0.1', resolve))
+  const { port } = outside.address() as AddressInfo
+  await (await startHost({ home, plugins: ['audit', 'agents', 'system'] }))[Symbol.asyncDispose]()
+  const plugin = (name: string, setup: string): string => `
+    import * as v from 'valibot'
+    import { definePlugin, defineRoute } from 'svc/sdk'
+    export default definePlugin({
+      name: '${name}',
+      version: '1.0.0',
+      config: v.object({}),
+      migrations: [{ id: '0001', sql: 'CREATE TABLE ${name}_row (a TEXT)' }],
+      async setup({ routes, fetch }) {
+        ${setup}
+        return {}
+      },
+    })`
+  const route = (name: string, answer: string): string =>
+    `routes.add(defineRoute({ method: 'GET', path: '/api/${name}', summary: 'A row', auth: 'bearer', effect: 'read',
+      cost: 1, returns: v.object({}), handle: () => ${answer} }))`
+  const sends = `await fetch('http://127.0.0.1:${port}/out').then(() => { throw new Error('it was sent') }, () => undefined)`
+  await mkdir(join(home, 'plugins', 'mine'), { recursive: true })
+  await writeFile(join(home, 'plugins', 'mine', 'index.ts'), plugin('mine', `${sends}; ${route('mine', '({})')}`))
+  await writeFile(join(beside, 'beside.ts'), plugin('beside', route('beside', "{ throw new Error('no row') }")))
+  await appendFile(join(home, 'config.toml'), `\n[plugins]\npaths = [${JSON.stringify(beside)}]\n`)
+  const again = async () => JSON.parse((await runHere(['upgrade', '--rehearse', '--json', '--home', home])).stdout)
+  const fine = await again()
+  expect(fine.migrated).toEqual(expect.arrayContaining(['mine', 'beside']))
+  expect(fine.problems).toEqual(['GET /api/beside answers 500'])
+  expect(hits).toEqual([])
+
+  await writeFile(
+    join(home, 'plugins', 'mine', 'index.ts'),
+    plugin('mine', "throw new Error('it needs another version')"),
+  )
+  await writeFile(join(beside, 'beside.ts'), 'export default {')
+  const { problems } = await again()
+  expect(problems).toEqual([
+    expect.stringMatching(/^the plugin "beside\.ts" is not loaded: .*beside\.ts:1/),
+    expect.stringMatching(/^the plugin "mine" is not loaded: .*it needs another version/),
+  ])
+  expect(await readdir(join(home, 'plugins'))).toEqual(['mine'])
+  await new Promise((resolve) => outside.close(resolve))
+  for (const folder of [home, beside]) await rm(folder, { recursive: true })
 })
