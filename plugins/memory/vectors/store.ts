@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { nullableColumn, numberColumn } from 'svc/internal'
+import { numberColumn } from 'svc/internal'
 import { sqlPart } from 'svc/sdk'
 import type { Changes, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import type { MemoryFilter } from '../contract.ts'
@@ -23,8 +23,7 @@ const ChunkRow = v.object({ id: numberColumn, version: numberColumn, places: byt
 export type ChunkRow = v.InferOutput<typeof ChunkRow>
 const VersionRow = v.object({ id: numberColumn, version: numberColumn })
 export type VersionRow = v.InferOutput<typeof VersionRow>
-const NearRow = v.object({ ...VectorRow.entries, place: nullableColumn(numberColumn) })
-export type NearRow = v.InferOutput<typeof NearRow>
+export type NearRow = v.InferOutput<typeof VectorRow>
 const AgentRow = v.object({ agent_id: v.string() })
 
 /** Of whose vectors which count. */
@@ -107,11 +106,11 @@ export class SignStore {
   }
   /** The vectors at these places. */
   async at(places: readonly number[], among: Among): Promise<readonly NearRow[]> {
-    const rows = await this.#db.all`SELECT memory_id, model, vector, place FROM memory_vector
+    const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
         JOIN memory_entry ON memory_entry.id = memory_id
       WHERE place IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(places.map(String))}))
         AND ${this.#counting(among)}`
-    return v.parse(v.array(NearRow), rows)
+    return v.parse(v.array(VectorRow), rows)
   }
   #counting({ scope, filter, model }: Among): SqlPart {
     return sqlPart`model = ${model} AND embedded_with = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
