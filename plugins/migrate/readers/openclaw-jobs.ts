@@ -1,22 +1,78 @@
-import { commandLine, omitUndefined } from 'svc/sdk'
+import { omitUndefined } from 'svc/sdk'
 import type { HomeDraft } from '../model.ts'
 import { readFields } from '../source/parse.ts'
 import { fieldsOf, listOf, numberOf, textOf, timeOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 import type { ReaderDeps } from './openclaw.ts'
 
-/** `cron/jobs.json`: `{ version, jobs: [{ id, agentId, name, schedule, payload, delivery }] }`. */
+const COLUMNS = [
+  'store_key',
+  'job_id',
+  'agent_id',
+  'name',
+  'delete_after_run',
+  'schedule_kind',
+  'schedule_expr',
+  'schedule_tz',
+  'every_ms',
+  'at',
+  'session_target',
+  'trigger_script',
+  'payload_kind',
+  'payload_message',
+  'delivery_channel',
+  'delivery_to',
+]
+
+/**
+ * The table `cron_jobs` of `state/openclaw.sqlite`, since version 2026.6.1; before that `cron/jobs.json`:
+ * `{ version, jobs: [{ id, agentId, name, schedule, payload, delivery }] }`. The file may still be there beside the table.
+ */
 export async function readJobs(draft: HomeDraft, { folder, scratch }: ReaderDeps): Promise<void> {
-  const file = (await folder.has('cron/jobs.json')) ? await readFields(folder, 'cron/jobs.json') : undefined
-  for (const entry of listOf(file?.['jobs'])) readJob(draft, fieldsOf(entry))
-  if (file) return
   const database = await scratch.open(folder, 'state/openclaw.sqlite')
-  if (database && database.columns('cron_jobs').length > 0)
-    draft.leave(
-      'cron',
-      'state/openclaw.sqlite',
-      `schedules in this database are not read: list them there, and make them here with \`${commandLine('schedule add')}\``,
-    )
+  const stored = new Set<string>()
+  for (const row of database?.rows('cron_jobs', COLUMNS) ?? []) {
+    const id = textOf(row['job_id'])
+    // The same id in another store is another schedule.
+    const key = id !== undefined && stored.has(id) ? `${textOf(row['store_key']) ?? ''} ${id}` : id
+    if (key !== undefined) stored.add(key)
+    if (textOf(row['trigger_script']) === undefined) readJob(draft, jobOf(row, key))
+    else
+      draft.leave('cron', textOf(row['name']) ?? key ?? 'a schedule', 'a program of the other system says when it runs')
+  }
+  const file = (await folder.has('cron/jobs.json')) ? await readFields(folder, 'cron/jobs.json') : undefined
+  for (const entry of listOf(file?.['jobs'])) {
+    const job = fieldsOf(entry)
+    const id = textOf(job['id'])
+    if (stored.size === 0) readJob(draft, job)
+    else if (id === undefined || !stored.has(id))
+      draft.leave(
+        'cron',
+        textOf(job['name']) ?? id ?? 'a schedule',
+        'it is in the older cron/jobs.json only, and runs no more',
+      )
+  }
+}
+
+/** A row as the file had it. Of what it does, only a question to an agent is taken. */
+function jobOf(row: Fields, key: string | undefined): Fields {
+  const asks = ['agentTurn', 'systemEvent'].includes(textOf(row['payload_kind']) ?? '')
+  return {
+    id: key,
+    agentId: row['agent_id'],
+    name: row['name'],
+    schedule: {
+      kind: row['schedule_kind'],
+      expr: row['schedule_expr'],
+      tz: row['schedule_tz'],
+      everyMs: row['every_ms'],
+      at: row['at'],
+    },
+    deleteAfterRun: numberOf(row['delete_after_run']) === 1,
+    sessionTarget: row['session_target'],
+    payload: asks ? { message: row['payload_message'] } : {},
+    delivery: { channel: row['delivery_channel'], to: row['delivery_to'] },
+  }
 }
 
 function readJob(draft: HomeDraft, job: Fields): void {

@@ -112,6 +112,8 @@ const rest: readonly (readonly [name: string, reason: string])[] = [
   ['hooks', 'modules of the other system are programs, and are not run here: write a trigger or a plugin instead'],
   ['extensions', 'plugins of the other system are programs, and are not run here'],
   ['memory-search', 'the index of the memories is made anew'],
+  ['kg.json', 'the graph of knowledge of a plugin, in the database that it names, is made anew from conversations'],
+  ['wiki', 'what a plugin made of conversations is made anew from them: put files that you wrote into a workspace'],
   ['credentials', 'sign-ins are bound to the other system: sign in anew'],
   ['devices', 'devices are paired anew'],
   ['identity', 'devices are paired anew'],

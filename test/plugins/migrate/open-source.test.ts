@@ -102,6 +102,83 @@ describe('a large source', () => {
     db.close()
   })
 
+  it('has its schedules in SQLite since version 2026.6.1, and older ones in a file beside it', async () => {
+    const path = join(folder, 'schedules')
+    await mkdir(join(path, 'state'), { recursive: true })
+    await mkdir(join(path, 'cron'))
+    await writeFile(join(path, 'openclaw.json'), '{}')
+    await writeFile(join(path, 'kg.json'), '{"dbPath":"/srv/graph.db"}')
+    const older = [
+      { id: 'j1', name: 'As it was', schedule: { kind: 'every', everyMs: 1 }, payload: { message: 'Old.' } },
+      { id: 'j9', name: 'Removed since', schedule: { kind: 'every', everyMs: 60_000 }, payload: { message: 'Old.' } },
+    ]
+    await writeFile(join(path, 'cron', 'jobs.json'), JSON.stringify({ version: 1, jobs: older }))
+    const db = new Sqlite(join(path, 'state', 'openclaw.sqlite'))
+    db.exec(`CREATE TABLE cron_jobs (store_key TEXT, job_id TEXT, name TEXT, enabled INTEGER, delete_after_run INTEGER,
+      agent_id TEXT, schedule_kind TEXT, schedule_expr TEXT, schedule_tz TEXT, every_ms INTEGER, at TEXT,
+      session_target TEXT, trigger_script TEXT, payload_kind TEXT, payload_message TEXT, delivery_channel TEXT,
+      delivery_to TEXT, PRIMARY KEY (store_key, job_id))`)
+    await using empty = await open(path)
+    expect(empty.home.jobs.map(({ key }) => key)).toEqual(['j1', 'j9'])
+
+    const add = (row: Record<string, string | number>): void => {
+      const all = { store_key: 'a', enabled: 1, agent_id: 'main', payload_kind: 'agentTurn', ...row }
+      const names = Object.keys(all)
+      db.prepare(`INSERT INTO cron_jobs (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`).run(
+        ...Object.values(all),
+      )
+    }
+    const everyHour = { schedule_kind: 'every', every_ms: 3_600_000, payload_message: 'Look.' }
+    const morning = { schedule_kind: 'cron', schedule_expr: '0 7 * * *', schedule_tz: 'Europe/Berlin' }
+    const sent = { delivery_channel: 'telegram', delivery_to: '42' }
+    add({ job_id: 'j1', name: 'Morning', ...morning, payload_message: 'Read the news.', ...sent })
+    add({ job_id: 'j1', name: 'Of another store', ...everyHour, store_key: 'b', payload_kind: 'systemEvent' })
+    add({
+      job_id: 'j2',
+      name: 'Once',
+      schedule_kind: 'at',
+      at: '2036-01-01T00:00:00Z',
+      payload_message: 'Now.',
+      delete_after_run: 1,
+      session_target: 'main',
+    })
+    add({ job_id: 'j3', name: 'Program', ...everyHour, payload_kind: 'command' })
+    add({ job_id: 'j4', name: 'Watch', ...everyHour, trigger_script: 'return true' })
+    db.close()
+    await using source = await open(path)
+    expect(source.home.jobs).toEqual([
+      {
+        key: 'j1',
+        name: 'Morning',
+        agent: 'main',
+        body: {
+          name: 'Morning',
+          schedule: { kind: 'cron', expr: '0 7 * * *', tz: 'Europe/Berlin' },
+          prompt: 'Read the news.',
+          session_mode: 'new',
+        },
+        warnings: ['its answers went to telegram 42: add that as delivery_targets'],
+      },
+      expect.objectContaining({ key: 'b j1', name: 'Of another store' }),
+      expect.objectContaining({
+        key: 'j2',
+        body: {
+          name: 'Once',
+          schedule: { kind: 'at', at: '2036-01-01T00:00:00.000Z' },
+          prompt: 'Now.',
+          one_shot: true,
+          session_mode: 'persistent',
+        },
+      }),
+    ])
+    expect(source.home.left).toEqual([
+      { kind: 'cron', name: 'Program', reason: expect.stringContaining('only what an agent is asked') },
+      { kind: 'cron', name: 'Watch', reason: expect.stringContaining('a program of the other system') },
+      { kind: 'cron', name: 'Removed since', reason: expect.stringContaining('cron/jobs.json only') },
+      { kind: 'config', name: 'kg.json', reason: expect.stringContaining('graph of knowledge') },
+    ])
+  })
+
   it('has a database that is none: it stays behind', async () => {
     const path = join(folder, 'damaged')
     await mkdir(join(path, 'data'), { recursive: true })
