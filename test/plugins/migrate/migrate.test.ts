@@ -1,5 +1,18 @@
 import { execFile as execFileCallback } from 'node:child_process'
-import { chmod, cp, link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  cp,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -314,11 +327,36 @@ describe('a hostile folder', () => {
     expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(words)])
   })
 
-  it('files that the daemon may not read, and of another owner, are told', async () => {
+  it('files that the daemon may not read are told', async () => {
     if (process.getuid?.() === 0) return
     const path = await copy('openclaw-2025', 'unreadable')
     await chmod(join(path, 'config.yaml'), 0)
     const { body } = await call('POST', '/api/migrate/scan', { path })
     expect(JSON.stringify(body)).toContain('the daemon may not read it')
+  })
+
+  it.runIf(process.getuid?.() === 0)('a file of another user in a workspace is refused, and named', async () => {
+    const path = join(folder, 'foreign-file')
+    const secret = 'What another user wrote.'
+    await mkdir(join(path, 'workspace', 'memory'), { recursive: true })
+    await writeFile(join(path, 'openclaw.json'), '{ agents: { list: [{ id: "guest" }] } }')
+    await writeFile(join(path, 'workspace', 'SOUL.md'), 'You are calm.\n')
+    for (const name of ['MEMORY.md', 'memory/2026-01-01.md']) {
+      await writeFile(join(path, 'workspace', name), `- ${secret}\n`)
+      await chown(join(path, 'workspace', name), 12_345, 12_345)
+    }
+    const body = await migrate(path)
+    const foreign = 'it belongs to another user than the folder'
+    const reasons = reasonsOf(body)
+    expect(Object.entries(reasons).filter(([, reason]) => reason === foreign)).toEqual(
+      expect.arrayContaining([
+        [expect.stringContaining('workspace/MEMORY.md'), foreign],
+        [expect.stringContaining('workspace/memory/2026-01-01.md'), foreign],
+      ]),
+    )
+    const { id } = await agentNamed('guest')
+    expect(await readdir(join(host.home, 'data', 'workspaces', id))).toEqual(['SOUL.md'])
+    const { memories } = (await call('GET', `/api/memory/agents/${id}`)).body
+    expect(JSON.stringify(memories ?? [])).not.toContain(secret)
   })
 })
