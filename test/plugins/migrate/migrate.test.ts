@@ -356,7 +356,7 @@ describe('a hostile folder', () => {
     )
     const { id } = await agentNamed('guest')
     expect(await readdir(join(host.home, 'data', 'workspaces', id))).toEqual(['SOUL.md'])
-    const { memories } = (await call('GET', `/api/memory/agents/${id}`)).body
-    expect(JSON.stringify(memories ?? [])).not.toContain(secret)
+    const found = await call('GET', `/api/memory/search?q=${encodeURIComponent(secret)}`)
+    expect([found.status, JSON.stringify(found.body)]).toEqual([200, expect.not.stringContaining(secret)])
   })
 })
