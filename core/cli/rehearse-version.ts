@@ -11,6 +11,8 @@ import { messageOf } from '../errors/message.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import { shapeDigest, shapeOf } from '../http/answer-shape.ts'
 import type { ReadAnswer } from '../http/read-answer.ts'
+import { commandLine } from '../process/command-name.ts'
+import { readVariable } from '../process/inherited.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import { createLog } from '../log/log.ts'
 import { DaemonRefusal } from '../net/daemon-client.ts'
@@ -51,14 +53,28 @@ export interface RehearsalOptions {
   readonly off: readonly string[]
   /** Requests that the home answered, the latest last: they are asked first. */
   readonly recorded: readonly ReadAnswer[]
+  /** An empty PostgreSQL database, which gets the copy of one on a server and keeps it. */
+  readonly scratchUrl?: string | undefined
 }
 
 /** Tries this version on a copy of the home, which is removed. Throws a `Failure` when no copy can be made. */
-export async function rehearseVersion(args: ClientArgs, { off, recorded }: RehearsalOptions): Promise<Rehearsal> {
+export async function rehearseVersion(
+  args: ClientArgs,
+  { off, recorded, scratchUrl }: RehearsalOptions,
+): Promise<Rehearsal> {
   const location = locateHome(args)
   const { config } = await loadSettings(location)
-  const database = databasePath(config)
-  if (!existsSync(database)) throw new Failure(exits.notFound, `there is no database ${database}`)
+  const isOnServer = /^postgres(ql)?:/.test(config.database_url)
+  if (scratchUrl !== undefined) checkScratch(scratchUrl, isOnServer)
+  else if (isOnServer)
+    throw new Failure(
+      exits.failed,
+      'the data of this home is on a PostgreSQL server',
+      `name an empty database for the copy: ${commandLine('upgrade --rehearse --database-url <url>')}`,
+    )
+  const database = scratchUrl === undefined ? databasePath(config) : undefined
+  if (database !== undefined && !existsSync(database))
+    throw new Failure(exits.notFound, `there is no database ${database}`)
   const client = (await hasDaemon(args)) ? (await connect(args)).client : undefined
   const copy = await mkdtemp(join(tmpdir(), 'svc-rehearsal-'))
   // What a daemon waits for, a timer or a job, keeps no process alive by itself: a daemon has its port for that.
@@ -70,13 +86,19 @@ export async function rehearseVersion(args: ClientArgs, { off, recorded }: Rehea
       unread.push(`the plugin in ${folder} cannot be read: ${why}`),
     )
     const disabled = [...new Set([...config.plugins.disabled, ...off])]
-    await copyHome(location.home, database, definitions, copy)
-    const { migrated, migrations, problems } = await migrateCopy(copy, definitions)
+    await copyHome(location.home, definitions, copy)
+    if (database !== undefined) {
+      using source = openReadOnly(database)
+      await source.snapshot(join(copy, 'data', 'svc.db'))
+    } else if (scratchUrl !== undefined)
+      await (await import('./copy-on-server.ts')).copyOnServer(config.database_url, scratchUrl, copy)
+    const url = scratchUrl ?? `sqlite:${join(copy, 'data', 'svc.db')}`
+    const { migrated, migrations, problems } = await migrateCopy(url, definitions)
     // Otherwise the daemon on the copy names what it cannot load.
     if (problems.length > 0) problems.push(...unread)
     const answers =
       problems.length === 0
-        ? await replay({ copy, paths, disabled, client, recorded, problems })
+        ? await replay({ copy, url, paths, disabled, client, recorded, problems })
         : { requests: 0, recorded: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
@@ -86,15 +108,10 @@ export async function rehearseVersion(args: ClientArgs, { off, recorded }: Rehea
 }
 
 /**
- * The configuration, the key of the vault, the home's own plugins and what belongs to the database, then the database:
- * consistent while in use.
+ * The configuration, the key of the vault, the home's own plugins and what belongs to the database. The database is
+ * copied after them, consistent while in use.
  */
-async function copyHome(
-  home: string,
-  database: string,
-  definitions: readonly AnyPlugin[],
-  copy: string,
-): Promise<void> {
+async function copyHome(home: string, definitions: readonly AnyPlugin[], copy: string): Promise<void> {
   const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
   await mkdir(join(copy, 'data'), { mode: 0o700 })
   for (const name of ['config.toml', 'vault.key', 'accepted-permissions.json', ...sidecars])
@@ -102,19 +119,20 @@ async function copyHome(
   // Those that `plugins.paths` names stay where they are: they may import what lies beside them.
   const plugins = join(home, 'plugins')
   if (existsSync(plugins)) await cp(plugins, join(copy, 'plugins'), { recursive: true })
-  using source = openReadOnly(database)
-  await source.snapshot(join(copy, 'data', 'svc.db'))
 }
 
 async function migrateCopy(
-  copy: string,
+  url: string,
   definitions: readonly AnyPlugin[],
 ): Promise<{ readonly migrated: readonly string[]; readonly migrations: number; readonly problems: string[] }> {
-  const file = join(copy, 'data', 'svc.db')
   const migrated: string[] = []
   const problems: string[] = []
   let count = 0
-  await using database = await openDatabase({ url: `sqlite:${file}`, log: createLog({ level: 'error' }) })
+  await using database = await openDatabase({
+    url,
+    password: readVariable('PGPASSWORD'),
+    log: createLog({ level: 'error' }),
+  })
   for (const { name, migrations = [] } of definitions) {
     if (migrations.length === 0) continue
     try {
@@ -124,13 +142,22 @@ async function migrateCopy(
       problems.push(`the tables of "${name}" cannot be migrated: ${messageOf(error)}`)
     }
   }
-  const damage = await checkFile(file, 'integrity_check')
+  const damage = url.startsWith('sqlite:') ? await checkFile(url.slice('sqlite:'.length), 'integrity_check') : undefined
   if (damage !== undefined) problems.push(`the migrated copy is damaged: ${damage}`)
   return { migrated, migrations: count, problems }
 }
 
+function checkScratch(url: string, isOnServer: boolean): void {
+  if (!isOnServer)
+    throw new Failure(exits.usage, 'the database of this home is a file', 'leave --database-url out: it is copied')
+  if (!/^postgres(ql)?:\/\/./.test(url))
+    throw new Failure(exits.usage, 'this is no PostgreSQL database', 'name one as postgres://user@host/database')
+}
+
 interface Replay {
   readonly copy: string
+  /** Of the copied database. */
+  readonly url: string
   readonly paths: readonly string[]
   readonly disabled: readonly string[]
   readonly client: DaemonClient | undefined
@@ -141,6 +168,7 @@ interface Replay {
 /** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
 async function replay({
   copy,
+  url,
   paths: folders,
   disabled,
   client,
@@ -154,7 +182,7 @@ async function replay({
       api_key: key,
       home_dir: copy,
       data_dir: join(copy, 'data'),
-      database_url: `sqlite:${join(copy, 'data', 'svc.db')}`,
+      database_url: url,
       'plugins.disabled': disabled,
       'plugins.paths': folders,
       'plugins.watch': false,

@@ -46,6 +46,11 @@ export default defineCommand({
     'those of the daemon that runs. The home itself is only read.',
   args: {
     rehearse: { type: 'boolean', description: 'Try it on a copy; nothing else is done yet' },
+    'database-url': {
+      type: 'string',
+      valueHint: 'url',
+      description: 'Empty PostgreSQL database that gets the copy of a home on a server, and keeps it',
+    },
     ...clientArgs,
   },
   examples: [['svc upgrade --rehearse', 'before the daemon is started with a new version']],
@@ -56,7 +61,11 @@ export default defineCommand({
         'an upgrade is a new version of the package and a restart: the start migrates the home, after a copy of it',
         `try it first: ${commandLine('upgrade --rehearse')}`,
       )
-    const found = await rehearseVersion(args, { off: ACTING, recorded: await readRecorded(args) })
+    const found = await rehearseVersion(args, {
+      off: ACTING,
+      recorded: await readRecorded(args),
+      scratchUrl: args['database-url'],
+    })
     if (args.json) printJson(found)
     else {
       print(`Migrations of ${found.migrated.length} plugins: ${found.migrations} applied to the copy.`)

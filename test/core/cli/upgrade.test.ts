@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { firstReleaseHome } from '../../faults/migrate.ts'
-import { startHost } from '../../support/host.ts'
+import { SHARED_VAULT_KEY, startHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { Json } from '../../support/json.ts'
 import { runHere } from './here.ts'
 import { startCli } from './process.ts'
@@ -151,4 +152,38 @@ it("the home's own plugins are loaded with the copy, send nothing, and are named
   expect(await readdir(join(home, 'plugins'))).toEqual(['mine'])
   await new Promise((resolve) => outside.close(resolve))
   for (const folder of [home, beside]) await rm(folder, { recursive: true })
+})
+
+it('a home on PostgreSQL is copied into the empty database that is named, and refused without one', async () => {
+  await using database = await createTestDatabase()
+  await using scratch = await createTestDatabase()
+  const home = await mkdtemp(join(tmpdir(), 'svc-rehearse-server-'))
+  await writeFile(join(home, 'config.toml'), `database_url = ${JSON.stringify(database.url)}\n`)
+  await writeFile(join(home, 'vault.key'), SHARED_VAULT_KEY, { mode: 0o600 })
+  // Without the other plugins their tables are not there yet.
+  {
+    await using host = await startHost({
+      home,
+      plugins: ['audit', 'agents', 'kv'],
+      listen: false,
+      config: { database_url: database.url },
+    })
+    expect((await host.json('POST', '/api/agents', { manifest_toml: 'name = "kept"' })).status).toBe(201)
+  }
+  const before = await database.query('SELECT plugin, id FROM core_migration ORDER BY 1, 2')
+  const rehearse = async (...more: readonly string[]) =>
+    await runHere(['upgrade', '--rehearse', '--json', '--home', home, ...more])
+  expect((await rehearse()).stderr).toMatch(/is on a PostgreSQL server[^]*--database-url/)
+  expect((await rehearse('--database-url', database.url)).stderr).toContain('names the database of the home')
+  const { stdout, stderr, code } = await rehearse('--database-url', scratch.url)
+  expect([code, stderr]).toEqual([0, ''])
+  const found = JSON.parse(stdout)
+  expect(found).toMatchObject({ problems: [], migrated: expect.arrayContaining(['sessions', 'kv']) })
+  expect([found.migrations > 20, found.requests > 30]).toEqual([true, true])
+  expect(await scratch.query('SELECT name FROM agents_agent')).toContain('kept')
+  expect(await database.query('SELECT plugin, id FROM core_migration ORDER BY 1, 2')).toBe(before)
+  // What is there is not touched.
+  const again = await rehearse('--database-url', scratch.url)
+  expect([again.code, again.stderr]).toEqual([1, expect.stringMatching(/pg_restore failed: .*already exists/s)])
+  await rm(home, { recursive: true })
 })
