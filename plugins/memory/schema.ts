@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { JsonObject } from 'svc/internal'
-import { MEMORY_LEVELS } from './contract.ts'
+import { MEMORY_LEVELS, SOURCE_KINDS } from './contract.ts'
 
 const optional = v.exactOptional
 const uuid = (message: string) => v.pipe(v.string(), v.uuid(message), v.toLowerCase())
@@ -56,6 +56,13 @@ export const Ids = v.object({
   ids: v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(1_000)),
 })
 
+const time = v.pipe(
+  v.string(),
+  v.isoTimestamp('Expected a time such as 2026-01-31T12:00:00Z'),
+  v.check((text) => !Number.isNaN(Date.parse(text)), 'Expected a time such as 2026-01-31T12:00:00Z'),
+  v.check((text) => Date.parse(text) <= Date.now(), 'is in the future'),
+  v.transform((text) => new Date(text).toISOString()),
+)
 const ImportedEntry = v.object({
   content,
   level: optional(level),
@@ -63,21 +70,72 @@ const ImportedEntry = v.object({
   confidence: optional(confidence),
   tags: optional(tags),
   metadata: optional(metadata),
-  created_at: optional(
-    v.pipe(
-      v.string(),
-      v.isoTimestamp('Expected a time such as 2026-01-31T12:00:00Z'),
-      v.check((text) => !Number.isNaN(Date.parse(text)), 'Expected a time such as 2026-01-31T12:00:00Z'),
-      v.check((text) => Date.parse(text) <= Date.now(), 'is in the future'),
-      v.transform((text) => new Date(text).toISOString()),
-    ),
-  ),
+  created_at: optional(time),
   key: v.nullish(name),
   user_id: v.nullish(name),
   session_id: v.nullish(name),
 })
-/** An export may be sent as it is. */
-export const Import = v.union([v.array(ImportedEntry), v.object({ memories: v.array(ImportedEntry) })], wrongImport)
+const id = uuid('Invalid memory ID')
+const BackupSource = v.object({
+  kind: v.picklist(SOURCE_KINDS),
+  ...v.partial(v.object({ turnId: name, messageId: name, sessionId: name, tool: name, file: name, person: name }))
+    .entries,
+  labels: v.array(name),
+})
+const BackupEntry = v.object({
+  ...v.required(ImportedEntry, ['level', 'confidence', 'tags', 'metadata', 'created_at']).entries,
+  // A note may be empty.
+  content: v.pipe(v.string(), wellFormed),
+  id,
+  source: BackupSource,
+  updated_at: time,
+  accessed_at: time,
+  access_count: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+  strength: confidence,
+  supersedes: v.nullable(id),
+  versions: v.array(
+    v.object({
+      content: v.pipe(v.string(), wellFormed),
+      source: v.nullable(BackupSource),
+      written_at: time,
+      replaced_at: time,
+      replaced_by: name,
+    }),
+  ),
+})
+export type BackupEntry = v.InferOutput<typeof BackupEntry>
+const Backup = v.object({
+  restore: v.pipe(v.literal(true), v.description('Brings an export back as a backup, with ids, sources and history.')),
+  dry_run: optional(v.pipe(v.boolean(), v.description('Only says what would be restored.'))),
+  memories: v.array(BackupEntry),
+  superseded: optional(v.array(v.object({ ...BackupEntry.entries, superseded_by: id }))),
+})
+export type Backup = v.InferOutput<typeof Backup>
+/** An export may be sent as it is. What is not a whole backup is never taken for an import without one. */
+export const Import = v.union(
+  [
+    v.array(ImportedEntry),
+    v.object({
+      restore: optional(v.literal(false)),
+      dry_run: optional(v.literal(false)),
+      memories: v.array(ImportedEntry),
+    }),
+    Backup,
+  ],
+  wrongImport,
+)
+export const Imported = v.object({
+  imported: v.number(),
+  agent_id: v.string(),
+  unchanged: optional(v.pipe(v.number(), v.description('With `restore`: how many are there as the backup has them.'))),
+  conflicts: optional(
+    v.pipe(
+      v.array(v.object({ id: v.string(), reason: v.string() })),
+      v.description('With `restore`: those that are left out.'),
+    ),
+  ),
+  dry_run: optional(v.boolean()),
+})
 /** Which entry: a union says only that no shape fits. */
 function wrongImport({ input, issues }: v.UnionIssue<v.BaseIssue<unknown>>): string {
   const isList = Array.isArray(input)
@@ -220,7 +278,7 @@ export const HistoryView = v.object({
   deleted_at: orNull,
   deleted_by: orNull,
 })
-export const ExportedEntry = v.object({
+const ExportedEntry = v.object({
   content: v.string(),
   level,
   category: orNull,
@@ -232,6 +290,33 @@ export const ExportedEntry = v.object({
   created_at: v.string(),
   updated_at: v.string(),
   metadata,
+})
+const BackedUpEntry = v.object({
+  ...ExportedEntry.entries,
+  id: v.string(),
+  source: SourceView,
+  strength: v.number(),
+  accessed_at: v.string(),
+  access_count: v.number(),
+  supersedes: orNull,
+  versions: v.array(
+    v.object({
+      content: v.string(),
+      source: v.nullable(SourceView),
+      written_at: v.string(),
+      replaced_at: v.string(),
+      replaced_by: v.string(),
+    }),
+  ),
+})
+export const AgentExport = v.object({
+  agent_id: v.string(),
+  count: v.number(),
+  memories: v.array(BackedUpEntry),
+  superseded: v.pipe(
+    v.array(v.object({ ...BackedUpEntry.entries, superseded_by: v.string() })),
+    v.description('What memories of the list have superseded.'),
+  ),
 })
 export const UserExport = v.object({
   user_id: orNull,

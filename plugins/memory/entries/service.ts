@@ -15,6 +15,8 @@ import type {
   MemorySource,
   NewMemory,
 } from '../contract.ts'
+import type { BackedUp, Restored } from '../restore/restore.ts'
+import type { RestoreStore } from '../restore/store.ts'
 import type { Retrieval } from '../retrieval/retrieval.ts'
 import type { WordIndex } from '../words/word-index.ts'
 import { scopeOf } from './access.ts'
@@ -149,6 +151,18 @@ export class MemoryService implements Memories {
       this.#deps.changed('deleted', agentId, own)
     }
     return { deleted: found.length, failed }
+  }
+
+  /** Brings back a backup of an agent; what is there already stays as it is. */
+  async restore(
+    rows: RestoreStore,
+    agentId: string,
+    backup: readonly BackedUp[],
+    by: string,
+    isDryRun: boolean,
+  ): Promise<Restored> {
+    const { Restore } = await import('../restore/restore.ts')
+    return new Restore(this.#deps, rows).run(agentId, backup, by, isDryRun)
   }
 
   async find(id: string, reader: MemoryReader = { kind: 'operator' }): Promise<Memory | undefined> {

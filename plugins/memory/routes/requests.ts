@@ -10,7 +10,9 @@ import type { Report } from '../composition.ts'
 import { CATEGORIES } from '../extraction/fact.ts'
 import { notFound } from '../entries/service.ts'
 import type { OpenMemories } from '../entries/open.ts'
-import type { EntryView, ImportedEntry, NewEntry } from '../schema.ts'
+import type { Backup, BackupEntry, EntryView, ImportedEntry, NewEntry } from '../schema.ts'
+import type { BackedUp } from '../restore/restore.ts'
+import type { RestoreStore } from '../restore/store.ts'
 
 const PAGE = 500
 const DEFAULT_LIMIT = 10
@@ -262,7 +264,39 @@ export class MemoryRequests {
   async exported(agentId: string) {
     await this.#opened.agents.require(agentId)
     const memories = await this.#all({ agentId })
-    return { agent_id: agentId, count: memories.length, memories: memories.map(toExported) }
+    const rows = await this.#restoreStore()
+    const { agents, store } = this.#opened
+    const live = new Set(memories.map(({ id }) => id))
+    const scope = await scopeOf(this.#reader, agents)
+    const chains = await store.visible(scope, await store.chains([...live]))
+    const superseded = chains.filter(({ id }) => !live.has(id))
+    const versions = Map.groupBy(
+      await rows.versions([...live, ...superseded.map(({ id }) => id)]),
+      ({ memory_id: id }) => id,
+    )
+    const toBackup = (memory: Memory) => ({
+      ...toExported(memory),
+      id: memory.id,
+      source: toSource(memory.source),
+      strength: memory.strength,
+      accessed_at: memory.accessedAt,
+      access_count: memory.accessCount,
+      supersedes: memory.supersedes ?? null,
+      versions: (versions.get(memory.id) ?? []).map(({ memory_id: _id, number: _number, source, ...version }) => ({
+        ...version,
+        source: source ? toSource(source) : null,
+      })),
+    })
+    return {
+      agent_id: agentId,
+      count: memories.length,
+      memories: memories.map(toBackup),
+      superseded: superseded.map((memory) => ({ ...toBackup(memory), superseded_by: memory.supersededBy ?? '' })),
+    }
+  }
+  async #restoreStore(): Promise<RestoreStore> {
+    const { RestoreStore } = await import('../restore/store.ts')
+    return new RestoreStore(this.#opened.db, this.#opened.log)
   }
   /** The oldest first. */
   async #all(filter: MemoryFilter): Promise<readonly Memory[]> {
@@ -274,20 +308,40 @@ export class MemoryRequests {
       if (found.length < PAGE) return memories.toReversed()
     }
   }
-  async imported(agentId: string, body: readonly ImportedEntry[] | { readonly memories: readonly ImportedEntry[] }) {
-    const { agents, memories, notes, settings } = this.#opened
+  async imported(
+    agentId: string,
+    body: readonly ImportedEntry[] | { readonly restore?: false; readonly memories: readonly ImportedEntry[] } | Backup,
+  ) {
+    const { agents, memories, notes } = this.#opened
     await agents.require(agentId)
+    if ('restore' in body && body.restore) return this.#restored(agentId, body)
     const entries = 'memories' in body ? body.memories : body
-    if (entries.length > settings.max_import)
-      throw new Refusal(
-        'invalid_request',
-        `at most ${settings.max_import} memories at once (plugins.memory.max_import)`,
-      )
+    this.#checkImport(entries.length)
     const plain = entries.filter(({ key }) => key === null || key === undefined)
     await memories.add(plain.map((entry) => toNew(entry, agentId, this.#by)))
     for (const { key, content } of entries)
       if (typeof key === 'string') await notes.put(agentId, key, content, fromElsewhere(this.#by))
     return { imported: entries.length, agent_id: agentId }
+  }
+  async #restored(agentId: string, { memories, superseded = [], dry_run: isDryRun = false }: Backup) {
+    this.#checkImport(memories.length + superseded.length)
+    const backup = [
+      ...memories.map((entry) => toBackedUp(entry, agentId)),
+      ...superseded.map((entry) => toBackedUp(entry, agentId, entry.superseded_by)),
+    ]
+    const rows = await this.#restoreStore()
+    const { restored, unchanged, conflicts } = await this.#opened.memories.restore(
+      rows,
+      agentId,
+      backup,
+      this.#by,
+      isDryRun,
+    )
+    return { imported: restored, agent_id: agentId, unchanged, conflicts: [...conflicts], dry_run: isDryRun }
+  }
+  #checkImport(count: number): void {
+    const { max_import: max } = this.#opened.settings
+    if (count > max) throw new Refusal('invalid_request', `at most ${max} memories at once (plugins.memory.max_import)`)
   }
 }
 
@@ -334,6 +388,41 @@ function toNew(entry: ImportedEntry, agentId: string, person: string): NewMemory
       metadata: entry.metadata,
       createdAt: entry.created_at,
     }),
+  }
+}
+
+function toBackedUp(entry: BackupEntry, agentId: string, supersededBy?: string): BackedUp {
+  return {
+    memory: {
+      id: entry.id,
+      agentId,
+      content: entry.content,
+      level: entry.level,
+      confidence: entry.confidence,
+      strength: entry.strength,
+      tags: entry.tags,
+      source: entry.source,
+      metadata: entry.metadata,
+      createdAt: entry.created_at,
+      updatedAt: entry.updated_at,
+      accessedAt: entry.accessed_at,
+      accessCount: entry.access_count,
+      ...omitUndefined({
+        userId: entry.user_id ?? undefined,
+        sessionId: entry.session_id ?? undefined,
+        category: entry.category ?? undefined,
+        key: entry.key ?? undefined,
+        supersedes: entry.supersedes ?? undefined,
+        supersededBy,
+      }),
+    },
+    versions: entry.versions.map((version) => ({
+      content: version.content,
+      source: version.source,
+      writtenAt: version.written_at,
+      replacedAt: version.replaced_at,
+      replacedBy: version.replaced_by,
+    })),
   }
 }
 

@@ -314,7 +314,7 @@ function agentReads(requests: Requests): readonly AnyRoute[] {
       method: 'GET',
       path: '/api/memory/agents/:id/export',
       summary: 'Export the memories of an agent',
-      returns: v.object({ agent_id: v.string(), count: v.number(), memories: v.array(schema.ExportedEntry) }),
+      returns: schema.AgentExport,
       handle: async (input) => (await requests(input)).exported(input.params.id),
     }),
   ]
@@ -356,10 +356,11 @@ function agentWrites(requests: Requests): readonly AnyRoute[] {
       summary: 'Add memories to an agent',
       description:
         'Accepts an export. They count as known from elsewhere, and as nobody’s own word. Their times are kept; ids, ' +
-        'sources and former contents are not.',
+        'sources and former contents are not, unless the export is sent with `restore: true`: then all of it comes ' +
+        'back, also what was deleted since, and what is there already is not written over.',
       body: schema.Import,
-      returns: v.object({ imported: v.number(), agent_id: v.string() }),
-      errors: ['agent_not_found', 'payload_too_large'],
+      returns: schema.Imported,
+      errors: ['agent_not_found', 'payload_too_large', 'conflict'],
       example: { body: [{ content: 'Prefers trains to planes', level: 'agent' }] },
       handle: async (input) => (await requests(input)).imported(input.params.id, input.body),
     }),

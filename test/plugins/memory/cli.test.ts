@@ -37,7 +37,15 @@ it('searches, lists, shows, exports, imports and forgets', async () => {
   expect((await svc('export', 'scout', '--file', file)).stderr).toContain('there already')
   expect((await svc('import', 'other', file)).stdout).toBe('1 memories are imported.\n')
   expect((await svc('list', '--agent', 'other')).stdout).toMatch(/The boat is red.*import/)
+  expect((await svc('import', 'other', file, '--restore')).stdout).toContain(`Left out: memory ${id}: it is of agent`)
   expect((await svc('forget', id)).stdout).toBe(`Memory ${id} is forgotten.\n`)
+  expect((await svc('import', 'scout', file, '--restore', '--dry-run')).stdout).toContain(
+    '1 memories would be restored',
+  )
+  expect((await svc('list', '--agent', 'scout')).stdout).toContain('There are no memories.')
+  expect((await svc('import', 'scout', file, '--restore')).stdout).toContain('1 memories are restored, 0 are there')
+  expect((await svc('show', id)).stdout).toMatch(/known from +person[\s\S]*- until .*: The boat is blue\n$/)
+  await svc('forget', id)
   expect((await svc('list', '--agent', 'scout')).stdout).toContain('There are no memories.')
 })
 
@@ -100,6 +108,7 @@ it.each([
   ['a confidence that is no number', ['add', 'x', '--agent', 'scout', '--confidence', 'high'], 1, 'confidence'],
   ['an unknown agent', ['list', '--agent', 'nobody'], 4, 'no agent "nobody"'],
   ['an unknown memory', ['forget', '00000000-0000-4000-8000-000000000000'], 4, 'no memory'],
+  ['a dry run of no backup', ['import', 'scout', 'memories.json', '--dry-run'], 2, '--restore'],
   ['a file that is not there', ['import', 'scout', '/nowhere/memories.json'], 4, 'no file'],
   ['a level that there is none', ['list', '--level', 'world'], 1, 'user, session, agent'],
 ])('says what is wrong with %s', async (_name, args, code, text) => {

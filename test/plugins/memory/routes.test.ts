@@ -88,8 +88,9 @@ describe('the rows of memory', () => {
     // Again it adds nothing.
     await call('POST', `/api/memory/agents/${other}/import`, exported)
     const again = (await call('GET', `/api/memory/agents/${other}/export`)).body
-    const bare = ({ updated_at: _updated, ...rest }: Record<string, unknown>) => rest
-    expect(again.memories.map(bare)).toEqual(exported.memories.map(bare))
+    // Not when it was changed, and without `restore` not what only a backup brings back.
+    const { updated_at: _updated, accessed_at: _used, id: _id, source: _source, ...kept } = exported.memories[0]
+    expect(again.memories).toEqual([expect.objectContaining(kept)])
     expect((await call('GET', `/api/memory/agents/${other}`)).body.memories[0].source).toMatchObject({ kind: 'import' })
     expect((await call('GET', `/api/memory/agents/${other}/count?level=user`)).body).toMatchObject({ count: 1 })
     expect((await call('DELETE', `/api/memory/agents/${other}/level/user`)).body).toMatchObject({ deleted: 1 })
