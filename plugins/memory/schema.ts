@@ -1,19 +1,19 @@
 import * as v from 'valibot'
 import { JsonObject } from 'svc/internal'
-import { MEMORY_LEVELS, SOURCE_KINDS } from './contract.ts'
+import { MEMORY_LEVELS } from './contract.ts'
 
 const optional = v.exactOptional
-const uuid = (message: string) => v.pipe(v.string(), v.uuid(message), v.toLowerCase())
+export const uuid = (message: string) => v.pipe(v.string(), v.uuid(message), v.toLowerCase())
 export const level = v.picklist(MEMORY_LEVELS, `Expected one of ${MEMORY_LEVELS.join(', ')}`)
 const whole = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 /** Anything else would come back from the database as another text, or not be stored at all. */
-const wellFormed = v.check(
+export const wellFormed = v.check(
   (value: string) => value.isWellFormed() && !value.includes('\0'),
   'must be well-formed Unicode without NUL',
 )
 const content = v.pipe(v.string(), v.trim(), v.nonEmpty('must not be empty'), wellFormed)
-const name = v.pipe(v.string(), v.nonEmpty(), v.maxLength(256), wellFormed)
-const confidence = v.pipe(v.number(), v.minValue(0), v.maxValue(1))
+export const name = v.pipe(v.string(), v.nonEmpty(), v.maxLength(256), wellFormed)
+export const confidence = v.pipe(v.number(), v.minValue(0), v.maxValue(1))
 const tags = v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed))
 const metadata = JsonObject
 
@@ -56,14 +56,14 @@ export const Ids = v.object({
   ids: v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(1_000)),
 })
 
-const time = v.pipe(
+export const time = v.pipe(
   v.string(),
   v.isoTimestamp('Expected a time such as 2026-01-31T12:00:00Z'),
   v.check((text) => !Number.isNaN(Date.parse(text)), 'Expected a time such as 2026-01-31T12:00:00Z'),
   v.check((text) => Date.parse(text) <= Date.now(), 'is in the future'),
   v.transform((text) => new Date(text).toISOString()),
 )
-const ImportedEntry = v.object({
+export const ImportedEntry = v.object({
   content,
   level: optional(level),
   category: v.nullish(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64), wellFormed)),
@@ -75,42 +75,13 @@ const ImportedEntry = v.object({
   user_id: v.nullish(name),
   session_id: v.nullish(name),
 })
-const id = uuid('Invalid memory ID')
-const BackupSource = v.object({
-  kind: v.picklist(SOURCE_KINDS),
-  ...v.partial(v.object({ turnId: name, messageId: name, sessionId: name, tool: name, file: name, person: name }))
-    .entries,
-  labels: v.array(name),
-})
-const BackupEntry = v.object({
-  ...v.required(ImportedEntry, ['level', 'confidence', 'tags', 'metadata', 'created_at']).entries,
-  // A note may be empty.
-  content: v.pipe(v.string(), wellFormed),
-  id,
-  source: BackupSource,
-  updated_at: time,
-  accessed_at: time,
-  access_count: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
-  strength: confidence,
-  supersedes: v.nullable(id),
-  versions: v.array(
-    v.object({
-      content: v.pipe(v.string(), wellFormed),
-      source: v.nullable(BackupSource),
-      written_at: time,
-      replaced_at: time,
-      replaced_by: name,
-    }),
-  ),
-})
-export type BackupEntry = v.InferOutput<typeof BackupEntry>
+const BackupEntry = v.looseObject({ id: v.string() })
 const Backup = v.object({
   restore: v.pipe(v.literal(true), v.description('Brings an export back as a backup, with ids, sources and history.')),
   dry_run: optional(v.pipe(v.boolean(), v.description('Only says what would be restored.'))),
   memories: v.array(BackupEntry),
-  superseded: optional(v.array(v.object({ ...BackupEntry.entries, superseded_by: id }))),
+  superseded: optional(v.array(BackupEntry)),
 })
-export type Backup = v.InferOutput<typeof Backup>
 /** An export may be sent as it is. What is not a whole backup is never taken for an import without one. */
 export const Import = v.union(
   [
@@ -293,21 +264,8 @@ const ExportedEntry = v.object({
 })
 const BackedUpEntry = v.object({
   ...ExportedEntry.entries,
-  id: v.string(),
-  source: SourceView,
-  strength: v.number(),
-  accessed_at: v.string(),
-  access_count: v.number(),
-  supersedes: orNull,
-  versions: v.array(
-    v.object({
-      content: v.string(),
-      source: v.nullable(SourceView),
-      written_at: v.string(),
-      replaced_at: v.string(),
-      replaced_by: v.string(),
-    }),
-  ),
+  ...v.pick(EntryView, ['id', 'source', 'strength', 'accessed_at', 'access_count', 'supersedes']).entries,
+  versions: v.array(v.omit(HistoryView.entries.versions.item, ['version', 'memory_id'])),
 })
 export const AgentExport = v.object({
   agent_id: v.string(),

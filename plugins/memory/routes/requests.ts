@@ -1,5 +1,5 @@
 import { newId, stableId } from 'svc/internal'
-import { nameOf, omitUndefined, Refusal } from 'svc/sdk'
+import { nameOf, omitUndefined, parse, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
 import type * as v from 'valibot'
 import { isVisible, scopeOf } from '../entries/access.ts'
@@ -10,7 +10,9 @@ import type { Report } from '../composition.ts'
 import { CATEGORIES } from '../extraction/fact.ts'
 import { notFound } from '../entries/service.ts'
 import type { OpenMemories } from '../entries/open.ts'
-import type { Backup, BackupEntry, EntryView, ImportedEntry, NewEntry } from '../schema.ts'
+import type { EntryView, Import, ImportedEntry, NewEntry } from '../schema.ts'
+import { Backup } from '../restore/schema.ts'
+import type { BackupEntry } from '../restore/schema.ts'
 import type { BackedUp } from '../restore/restore.ts'
 import type { RestoreStore } from '../restore/store.ts'
 
@@ -308,13 +310,10 @@ export class MemoryRequests {
       if (found.length < PAGE) return memories.toReversed()
     }
   }
-  async imported(
-    agentId: string,
-    body: readonly ImportedEntry[] | { readonly restore?: false; readonly memories: readonly ImportedEntry[] } | Backup,
-  ) {
+  async imported(agentId: string, body: v.InferOutput<typeof Import>) {
     const { agents, memories, notes } = this.#opened
     await agents.require(agentId)
-    if ('restore' in body && body.restore) return this.#restored(agentId, body)
+    if ('restore' in body && body.restore) return this.#restored(agentId, body, body.dry_run)
     const entries = 'memories' in body ? body.memories : body
     this.#checkImport(entries.length)
     const plain = entries.filter(({ key }) => key === null || key === undefined)
@@ -323,7 +322,8 @@ export class MemoryRequests {
       if (typeof key === 'string') await notes.put(agentId, key, content, fromElsewhere(this.#by))
     return { imported: entries.length, agent_id: agentId }
   }
-  async #restored(agentId: string, { memories, superseded = [], dry_run: isDryRun = false }: Backup) {
+  async #restored(agentId: string, body: object, isDryRun = false) {
+    const { memories, superseded } = parse(Backup, body)
     this.#checkImport(memories.length + superseded.length)
     const backup = [
       ...memories.map((entry) => toBackedUp(entry, agentId)),

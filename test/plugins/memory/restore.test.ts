@@ -95,8 +95,16 @@ describe.each(['SQLite', 'PostgreSQL'])('a backup on %s', (engine) => {
     const { requests } = await filled()
     const exported = await requests.exported('a')
     const { id: _id, ...without } = exported.memories[0]!
-    expect(() => sent({ ...exported, memories: [without] })).toThrow('memories.0.id')
-    expect(() => sent({ ...exported, memories: [{ ...without, id: 'x' }] })).toThrow('Invalid memory ID')
+    for (const [entry, said] of [
+      [without, 'memories.0.id'],
+      [{ ...without, id: 'x' }, 'Invalid memory ID'],
+      [{ ...exported.memories[0], source: undefined }, 'memories.0.source'],
+      [{ ...exported.memories[0], updated_at: '2999-01-01T00:00:00Z' }, 'is in the future'],
+    ] as const)
+      await expect(async () => requests.imported('a', sent({ ...exported, memories: [entry] }))).rejects.toThrow(said)
+    // Never an import of the words alone instead.
+    expect(() => parse(Import, { ...exported, restore: 'yes' })).toThrow()
+    expect(() => parse(Import, { ...exported, dry_run: true })).toThrow()
     const twice = sent({ ...exported, memories: [exported.memories[0], exported.memories[0]] })
     await expect(requests.imported('a', twice)).rejects.toThrow('in the backup twice')
   })
