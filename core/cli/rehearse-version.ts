@@ -11,7 +11,6 @@ import { messageOf } from '../errors/message.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import { shapeDigest, shapeOf } from '../http/answer-shape.ts'
 import type { ReadAnswer } from '../http/read-answer.ts'
-import { commandLine } from '../process/command-name.ts'
 import { readVariable } from '../process/inherited.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import { createLog } from '../log/log.ts'
@@ -70,7 +69,7 @@ export async function rehearseVersion(
     throw new Failure(
       exits.failed,
       'the data of this home is on a PostgreSQL server',
-      `name an empty database for the copy: ${commandLine('upgrade --rehearse --database-url <url>')}`,
+      'name an empty database for the copy: --database-url postgres://user@host/database',
     )
   const database = scratchUrl === undefined ? databasePath(config) : undefined
   if (database !== undefined && !existsSync(database))

@@ -59,19 +59,25 @@ it('requests that the home answered are recorded without secrets, and asked agai
   const home = await mkdtemp(join(tmpdir(), 'svc-recorded-'))
   const file = join(home, 'data', 'recorded-requests.json')
   const options = { home, plugins: ['audit', 'agents', 'kv', 'system'] }
-  const recording = { ...options, config: { plugins: { system: { recorded_requests: 5 } } } }
+  const known = 'key-that-the-daemon-knows-0123456789'
+  const asOperator = { authorization: `Bearer ${known}` }
+  const recording = { ...options, config: { api_key: known, plugins: { system: { recorded_requests: 5 } } } }
   const host = await startHost(recording)
-  const { agent_id: id } = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "asked"' })).body
+  const { agent_id: id } = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "asked"' }, asOperator))
+    .body
   const paths = [
     '/api/agents',
     `/api/agents/${id}`,
     `/api/agents/${id}`,
     `/api/agents/${NO_AGENT}`,
     '/api/agents?token=sk-secret-of-the-query-0123456789',
+    `/api/agents?name=%6Bey-${known.slice(4)}`,
     `/api/memory/agents/${id}/kv`,
     '/api/agents?limit=1',
   ]
-  for (const path of paths) await host.json('GET', path)
+  for (const path of paths) await host.json('GET', path, undefined, asOperator)
+  // Nobody's: it is refused.
+  await host.json('GET', '/api/agents?limit=2')
   await host[Symbol.asyncDispose]()
   const written = await readFile(file, 'utf8')
   expect((await stat(file)).mode & 0o777).toBe(0o600)
@@ -82,7 +88,7 @@ it('requests that the home answered are recorded without secrets, and asked agai
     [`/api/memory/agents/${id}/kv`, 200],
     ['/api/agents?limit=1', 200],
   ])
-  expect(written).not.toMatch(/secret|asked/)
+  expect(written).not.toMatch(/secret|asked|0123456789/)
 
   const again = async () => JSON.parse((await runHere(['upgrade', '--rehearse', '--json', '--home', home])).stdout)
   expect(await again()).toMatchObject({ isCompared: false, recorded: 5, differences: [], problems: [] })
