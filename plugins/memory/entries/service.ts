@@ -71,7 +71,7 @@ export class MemoryService implements Memories {
     for (const memory of memories) checkNew(memory, settings)
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
-    const statements: Statement[] = []
+    const guards = new Map<Draft, readonly string[]>()
     let isRepeatable = false
     for (const [place, memory] of memories.entries()) {
       const at = now()
@@ -87,14 +87,20 @@ export class MemoryService implements Memories {
           ? [id]
           : (memory.unlessDeleted ?? []).map((key) => stableId('memory', memory.agentId, key))
       isRepeatable ||= unlessDeleted.length > 0 || memory.idempotencyKey !== undefined
-      statements.push(store.insert(draft, settings.max_notes_per_agent, unlessDeleted), wordIndex.add(draft))
-      if (draft.supersedes !== undefined) statements.push(...store.supersede(draft))
+      guards.set(draft, unlessDeleted)
     }
     if (drafts.length === 0) return []
+    // Nobody is told of a repeat that writes nothing. The statements see to one that comes at the same time.
+    const pending = isRepeatable ? await this.#pending(drafts, guards) : drafts
+    const statements = pending.flatMap((draft) => [
+      store.insert(draft, settings.max_notes_per_agent, guards.get(draft)),
+      wordIndex.add(draft),
+      ...(draft.supersedes === undefined ? [] : store.supersede(draft)),
+    ])
     try {
-      await this.#commit(statements, drafts)
+      if (pending.length > 0) await this.#commit(statements, pending)
     } catch (error) {
-      throw (await this.#supersededAlready(drafts)) ?? error
+      throw (await this.#supersededAlready(pending)) ?? error
     }
     if (!isRepeatable) return drafts.map(toMemory)
     // Some may have been there before, and changed or deleted since.
@@ -268,6 +274,16 @@ export class MemoryService implements Memories {
     return { versions: [], deleted: { at: mark.deleted_at, by: mark.deleted_by } }
   }
 
+  /** Those that were neither written before nor deleted since. */
+  async #pending(drafts: readonly Draft[], guards: ReadonlyMap<Draft, readonly string[]>): Promise<readonly Draft[]> {
+    const { store } = this.#deps
+    const [written, deleted] = await Promise.all([
+      store.byIds(drafts.map(({ id }) => id)),
+      store.deleted([...guards.values()].flat()),
+    ])
+    const there = new Set(written.map(({ id }) => id))
+    return drafts.filter((draft) => !there.has(draft.id) && !(guards.get(draft) ?? []).some((id) => deleted.has(id)))
+  }
   async #commit(statements: readonly Statement[], drafts: readonly Draft[]): Promise<void> {
     const { store, audit, embedLater, grown } = this.#deps
     const byAgent = Map.groupBy(drafts, ({ agentId }) => agentId)

@@ -294,6 +294,13 @@ export class MemoryStore {
         WHERE memory_id = ${id} ORDER BY number`,
     )
   }
+  /** Of these ids those that were deleted. */
+  async deleted(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set()
+    const rows = await this.#db
+      .all`SELECT id FROM memory_tombstone WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
+    return new Set(v.parse(v.array(Id), rows).map(({ id }) => id))
+  }
   async tombstone(id: string): Promise<TombstoneRow | undefined> {
     return v.parse(v.optional(TombstoneRow), await this.#db.one`SELECT * FROM memory_tombstone WHERE id = ${id}`)
   }

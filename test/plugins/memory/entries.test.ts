@@ -276,3 +276,19 @@ describe('search', () => {
     expect(await seen({ kind: 'operator' })).toHaveLength(8)
   })
 })
+
+it('tells nobody of a repeat that writes nothing, whether the memory is there or was deleted', async () => {
+  const all: string[] = []
+  const { opened } = await openStage({}, { told: (what) => all.push(what) })
+  const id = '01a20d3f-e078-73d7-91bf-9961627488c3'
+  const add = () => opened.memories.add([memoryOf('a', 'Has a dog')], [id])
+  const report = () => opened.memories.add([memoryOf('a', 'Has a cat', { idempotencyKey: 'k', unlessDeleted: ['k'] })])
+  await add()
+  const [cat] = await report()
+  expect(all.splice(0)).toHaveLength(4)
+  expect([await add(), await report()]).toMatchObject([[{ id }], [{ id: cat?.id }]])
+  await opened.memories.forget([id, cat!.id], 'ann')
+  expect(all.splice(0)).toEqual([expect.stringMatching(/^audit: .* deleted by ann$/), 'event: 2 deleted'])
+  expect([await add(), await report()]).toEqual([[], []])
+  expect(all).toEqual([])
+})

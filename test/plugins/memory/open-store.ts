@@ -31,7 +31,16 @@ export interface MemoryStage {
 /** The memories of a daemon in memory: its real store, queue and local embedding, with agents of these names. */
 export async function openStage(
   settings: object = {},
-  { url = 'sqlite::memory:', grants = {} }: { url?: string; grants?: Record<string, [string[], string[]]> } = {},
+  {
+    url = 'sqlite::memory:',
+    grants = {},
+    told = () => {},
+  }: {
+    url?: string
+    grants?: Record<string, [string[], string[]]>
+    /** Of each audit entry and each event. */
+    told?: (what: string) => void
+  } = {},
 ): Promise<MemoryStage> {
   const database = await openDatabase({ url, log: createConsola({ level: -999 }) })
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -53,11 +62,18 @@ export async function openStage(
     log: { debug() {}, info() {}, warn() {}, error: console.error },
     config: parse(Settings, settings),
     agents: agentsNamed(grants),
-    audit: { entry: () => db.sql`SELECT 1`, write: async () => {}, entries: async () => [] },
+    audit: {
+      entry({ details }) {
+        told(`audit: ${details}`)
+        return db.sql`SELECT 1`
+      },
+      write: async () => {},
+      entries: async () => [],
+    },
     queue: embeddedQueue({ db, clock: wallClock, background }),
     inference: () => ({ embed: (...args) => embed(...args) }) as Pick<Inference, 'embed'> as Inference,
     background,
-    changed() {},
+    changed: (change, _agentId, ids) => told(`event: ${ids.length} ${change}`),
     measured() {},
     embedded() {},
     forgotten() {},
