@@ -90,4 +90,6 @@ export const migrations: readonly Migration[] = [
   },
   // As JSON. Without it, that of created_by alone.
   { id: '010-trigger-behalf', sql: 'ALTER TABLE triggers_trigger ADD COLUMN on_behalf TEXT' },
+  // Daemons that what asked for it came through.
+  { id: '011-trigger-hops', sql: 'ALTER TABLE triggers_trigger ADD COLUMN hops INTEGER NOT NULL DEFAULT 0' },
 ]

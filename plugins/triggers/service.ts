@@ -42,6 +42,8 @@ export interface Author {
   readonly onBehalf?: readonly string[]
   /** Where its words come from. */
   readonly labels?: readonly Label[]
+  /** Daemons that the request came through. */
+  readonly hops?: number | undefined
 }
 const BY_HAND = 'disabled by hand'
 const BY_AGENT = 'disabled by the agent that made it'
@@ -105,6 +107,7 @@ export class Triggers {
       createdBy: author.agentId,
       onBehalf: author.onBehalf ?? [],
       labels: author.labels ?? [],
+      hops: author.hops ?? 0,
       lastFired: undefined,
       createdAt: now,
       updatedAt: now,

@@ -37,6 +37,8 @@ export interface Trigger {
   readonly onBehalf: readonly string[]
   /** Where its words come from. */
   readonly labels: readonly Label[]
+  /** Daemons that the request for it came through: its turns came through as many. */
+  readonly hops: number
   readonly lastFired: number | undefined
   readonly createdAt: number
   readonly updatedAt: number
@@ -94,6 +96,7 @@ export const TriggerRow = v.pipe(
     created_by: text,
     on_behalf: nullableColumn(jsonColumn(v.array(v.string()))),
     labels,
+    hops: numberColumn,
     last_fired: nullableColumn(numberColumn),
     created_at: numberColumn,
     updated_at: numberColumn,
@@ -116,6 +119,7 @@ export const TriggerRow = v.pipe(
     createdBy: row.created_by,
     onBehalf: row.on_behalf ?? (row.created_by === undefined ? [] : [row.created_by]),
     labels: row.labels,
+    hops: row.hops,
     lastFired: row.last_fired,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

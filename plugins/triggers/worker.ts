@@ -104,11 +104,11 @@ export class FiringRunner {
     const input = renderPrompt(trigger.promptTemplate, firing.eventText)
     try {
       const actor = { kind: 'trigger', id: trigger.id, origin: firing.turnId }
-      const { createdBy: agentId } = trigger
+      const { createdBy: agentId, hops } = trigger
       // Its rights, or those of its workflow, may have changed since it made the trigger.
       if (agentId !== undefined) await runs.resolve(workflowId, agentId)
       const cause = `trigger ${trigger.id}`
-      const run = { id: firing.id, workflowId, input, cause, ...omitUndefined({ agentId }) }
+      const run = { id: firing.id, workflowId, input, cause, hops, ...omitUndefined({ agentId }) }
       await runAs(actor, () => runs.start(run))
     } catch (error) {
       if (error instanceof ServerAway) throw error
@@ -172,6 +172,7 @@ function requestOf(trigger: Trigger, firing: Firing, agent: Agent): TurnRequest 
     // Security facts 1.12: a trigger for a more privileged agent gives nobody more rights than it has.
     onBehalf: trigger.onBehalf.filter((other) => other !== agent.id),
     labels: [...new Set([...trigger.labels, ...firing.labels])],
+    hops: trigger.hops,
     instructions:
       `A trigger (${trigger.id}) asks for this because of the event "${firing.eventKind}" at ` +
       `${toIso(firing.eventAt)}. Nobody is waiting at a screen.`,

@@ -49,7 +49,7 @@ export class WorkflowRunAction {
   async #start(job: Job, slot: Slot, action: WorkflowAction): Promise<JobOutcome> {
     const { slots, clock, ends } = this.#deps
     const { workflow_id: workflowId, input = '' } = action
-    const { createdBy: agentId } = job
+    const { createdBy: agentId, hops } = job
     const schedule = `schedule ${job.id}`
     // The input is no words of a person when an agent wrote it.
     const cause = agentId === undefined ? schedule : `agent ${agentId} (${schedule})`
@@ -57,7 +57,7 @@ export class WorkflowRunAction {
       const runs = this.#runs()
       // Its rights, or those of its workflow, may have changed since it made the schedule.
       if (agentId !== undefined) await runs.resolve(workflowId, agentId)
-      await runs.start({ id: slot.runId, workflowId, input, cause, ...omitUndefined({ agentId }) })
+      await runs.start({ id: slot.runId, workflowId, input, cause, hops, ...omitUndefined({ agentId }) })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       // Too many runs, or a full queue.

@@ -25,7 +25,7 @@ export class TriggerStore {
     return {
       ...this.#db.sql`INSERT INTO triggers_trigger (id, agent_id, target_agent_id, pattern, prompt_template, enabled,
         fire_count, max_fires, cooldown_secs, session_mode, workflow_id, delivery, since, created_by, on_behalf, labels,
-        created_at, updated_at)
+        hops, created_at, updated_at)
       VALUES (${trigger.id}, ${trigger.agentId}, ${trigger.targetAgentId ?? null},
         ${JSON.stringify(renderPattern(trigger.pattern))},
         CASE WHEN (SELECT COUNT(*) FROM triggers_trigger) < ${max}
@@ -34,7 +34,7 @@ export class TriggerStore {
         ${Number(trigger.enabled)}, 0, ${trigger.maxFires}, ${trigger.cooldownSecs ?? null},
         ${trigger.sessionMode ?? null}, ${trigger.workflowId ?? null}, ${JSON.stringify(trigger.delivery)},
         ${trigger.since}, ${trigger.createdBy ?? null}, ${JSON.stringify(trigger.onBehalf)},
-        ${JSON.stringify(trigger.labels)}, ${trigger.createdAt},
+        ${JSON.stringify(trigger.labels)}, ${trigger.hops}, ${trigger.createdAt},
         ${trigger.updatedAt})`,
       exclusive: 'triggers_trigger',
     }

@@ -22,12 +22,18 @@ export async function targetOf(agents: Agents, caller: string, name: string | un
 
 /** Where the words of a trigger come from that an agent makes. */
 export function authorOf(
-  { agentId, labels = [], onBehalf: others = [] }: Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf'>,
+  {
+    agentId,
+    labels = [],
+    onBehalf: others = [],
+    hops,
+  }: Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf' | 'hops'>,
   target: string,
 ): Author {
   const onBehalf = [...new Set([...others, agentId])]
   const known = labels.filter(isLabel)
-  return { agentId, onBehalf, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
+  const all = target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])]
+  return { agentId, onBehalf, labels: all, hops }
 }
 
 /** Triggers that an agent made, and those that are for it. */

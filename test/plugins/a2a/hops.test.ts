@@ -75,6 +75,17 @@ it('also when the next one is asked by a schedule', async () => {
   const ran = await json(hosts[0], 'POST', `/api/schedules/${schedules[0].id}/run`)
   expect(JSON.stringify(ran.body)).toContain('a2a.max_hops allows 2')
 })
+it('also when the next one is asked by a trigger', async () => {
+  const pattern = { content_match: { substring: 'go-on' } }
+  const make = `use trigger_create ${JSON.stringify({ pattern, prompt_template: ask('echo on'), max_fires: 1 })}`
+  expect(await say(ask(ask(make)))).toContain('enabled')
+  const [trigger] = (await json(hosts[0], 'GET', '/api/triggers')).body as unknown as Json[]
+  await say(`use event_publish ${JSON.stringify({ event_type: 'go-on', payload: {} })}`)
+  await eventually(async () => {
+    const { firings } = (await json(hosts[0], 'GET', `/api/triggers/${trigger!.id}/history`)).body
+    expect(firings).toMatchObject([{ result: expect.stringContaining('a2a.max_hops allows 2') }])
+  })
+})
 it('a message that came too far is refused by whoever gets it, with an error of the protocol', async () => {
   expect((await send({ [HOPS]: 3 })).error).toMatchObject({
     code: -32004,
