@@ -97,7 +97,7 @@ describe('a schedule with a workflow', () => {
     const other = await daemon.add({ schedule: '12 * * * *' })
     await pass(13)
     expect(runs.starts).toEqual([
-      { id: expect.any(String), workflowId: 'workflow-1', input: 'cats', cause: `schedule ${id}` },
+      { id: expect.any(String), workflowId: 'workflow-1', input: 'cats', cause: `schedule ${id}`, hops: 0 },
     ])
     // The only place of the lane was free for it.
     expect(await told(daemon, other.id)).toEqual(['done: done: Report'])
