@@ -11,4 +11,6 @@ export const migrations: readonly Migration[] = [
     CREATE INDEX canvas_shown_session ON canvas_shown (session_id, created_at);
     CREATE INDEX canvas_shown_agent ON canvas_shown (agent_id);`,
   },
+  // Order in the session: several are made in one millisecond, and their ids have no order.
+  { id: '002-position', sql: 'ALTER TABLE canvas_shown ADD COLUMN position INTEGER NOT NULL DEFAULT 0' },
 ]

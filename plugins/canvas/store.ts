@@ -38,7 +38,7 @@ export class CanvasStore {
     return this.#db.all<CanvasSummary>`SELECT id, agent_id, session_id, turn_id, title, created_at FROM canvas_shown
       WHERE (CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent})
         AND (CAST(${session} AS TEXT) IS NULL OR session_id = ${session})
-      ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+      ORDER BY created_at DESC, position DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
   }
   async count({ agentId, sessionId }: CanvasFilter): Promise<number> {
     const agent = agentId ?? null
@@ -54,11 +54,19 @@ export class CanvasStore {
   /** Keeps the newest ones of a session. The same canvas is added once, however often a call is made again. */
   async add(row: CanvasRow, keep: number): Promise<void> {
     await this.#db.batch([
-      this.#db.sql`INSERT INTO canvas_shown (id, agent_id, session_id, turn_id, title, html, frame_key, created_at)
-        VALUES (${row.id}, ${row.agent_id}, ${row.session_id}, ${row.turn_id}, ${row.title}, ${row.html},
-          ${row.frame_key}, ${row.created_at}) ON CONFLICT (id) DO NOTHING`,
+      {
+        ...this.#db.sql`INSERT INTO canvas_shown
+            (id, agent_id, session_id, turn_id, title, html, frame_key, created_at, position)
+          VALUES (${row.id}, ${row.agent_id}, ${row.session_id}, ${row.turn_id}, ${row.title}, ${row.html},
+            ${row.frame_key}, ${row.created_at},
+            (SELECT COALESCE(MAX(position), 0) + 1 FROM canvas_shown WHERE session_id = ${row.session_id}))
+          ON CONFLICT (id) DO NOTHING`,
+        // Of two at one moment each gets a place of its own.
+        exclusive: 'canvas_shown',
+      },
       this.#db.sql`DELETE FROM canvas_shown WHERE session_id = ${row.session_id} AND id NOT IN (
-        SELECT id FROM canvas_shown WHERE session_id = ${row.session_id} ORDER BY created_at DESC, id DESC LIMIT ${keep})`,
+        SELECT id FROM canvas_shown WHERE session_id = ${row.session_id}
+        ORDER BY created_at DESC, position DESC, id DESC LIMIT ${keep})`,
     ])
   }
   removeOfAgent(agentId: string): Statement {

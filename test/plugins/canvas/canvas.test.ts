@@ -1,6 +1,6 @@
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sandboxPolicy } from '../../../core/http/sandboxed-document.ts'
 import { canvasText, sanitizeCanvas } from '../../../plugins/canvas/sanitize.ts'
 import { PNG } from '../../support/fake-media.ts'
@@ -100,7 +100,9 @@ it('is refused when it is too large, or nothing is left of it', async () => {
   })
 })
 
-it('is made once, and of a session the newest are kept', async () => {
+it('is made once, and of a session the newest are kept, also of several in the same millisecond', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
   const session = { sessionId: '00000000-0000-4000-8000-00000000000a', turnId: 't' }
   const first = await present('<p>1</p>', { ...session, callId: 'a' })
   expect(await present('<p>1</p>', { ...session, callId: 'a' })).toBe(first)
@@ -109,6 +111,10 @@ it('is made once, and of a session the newest are kept', async () => {
   expect((await read(first)).status).toBe(404)
   expect((await read(second)).status).toBe(200)
   expect((await read(third)).status).toBe(200)
+  const fourth = await present('<p>4</p>', { ...session, callId: 'd' })
+  const fifth = await present('<p>5</p>', { ...session, callId: 'e' })
+  const { items } = (await test.request<Json>('GET', `/api/canvas?session_id=${session.sessionId}`)).body
+  expect(items.map(({ canvas_id: id }: Json) => id)).toEqual([fifth, fourth])
 })
 
 it('goes with its session', async () => {
