@@ -28,8 +28,7 @@ export class CanvasStore {
   }
 
   async find(id: string): Promise<CanvasRow | undefined> {
-    return this.#db.one<CanvasRow>`SELECT id, agent_id, session_id, turn_id, title, html, frame_key, created_at
-      FROM canvas_shown WHERE id = ${id}`
+    return this.#db.one<CanvasRow>`SELECT * FROM canvas_shown WHERE id = ${id}`
   }
   /** The newest first. */
   async list({ agentId, sessionId }: CanvasFilter, limit: number, offset: number): Promise<readonly CanvasSummary[]> {
