@@ -22,8 +22,8 @@ export interface CanvasFilter {
 }
 
 export class CanvasStore {
-  readonly #db: Pick<PluginDatabase, 'sql' | 'one' | 'all' | 'batch'>
-  constructor(db: Pick<PluginDatabase, 'sql' | 'one' | 'all' | 'batch'>) {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
     this.#db = db
   }
 
