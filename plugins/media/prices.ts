@@ -28,11 +28,15 @@ export interface MediaCost {
   readonly estimated: boolean
 }
 
-/** Source: https://ai.google.dev/gemini-api/docs/pricing */
+/**
+ * Source: https://ai.google.dev/gemini-api/docs/pricing; all but Nano Banana 2.1, which it does not have yet, are held to
+ * `@pydantic/genai-prices`.
+ */
 const gemini = {
   'gemini-nano-banana-2.1': { input: 1.5, output: 30, words: 7.5, most_tokens: 6_000 },
   'gemini-3-pro-image': { input: 2, output: 120, words: 12, most_tokens: 6_000 },
   'gemini-3-pro-image-preview': { input: 2, output: 120, words: 12, most_tokens: 6_000 },
+  'gemini-3.1-flash-image': { input: 0.5, output: 60, words: 3, most_tokens: 6_000 },
   'gemini-3.1-flash-image-preview': { input: 0.5, output: 60, words: 3, most_tokens: 6_000 },
   'gemini-3.1-flash-lite-image': { input: 0.25, output: 30, words: 1.5, most_tokens: 6_000 },
   'gemini-2.5-flash-image': { input: 0.3, output: 30, words: 2.5, most_tokens: 6_000 },

@@ -96,7 +96,9 @@ function refusePicture(model: string, { generationConfig: generation, tools }: G
   if (field) return field
   const { aspectRatio, imageSize } = imageConfig ?? {}
   if (aspectRatio !== undefined && !RATIOS.includes(String(aspectRatio))) return 'aspect_ratio is not supported.'
-  if (imageSize !== undefined && !['1K', '2K', '4K'].includes(String(imageSize))) return 'image_size is not supported.'
+  // Nano Banana 2.1 makes none so small.
+  const sizes = ['1K', '2K', '4K', ...(model.includes('nano-banana-2') ? [] : ['512'])]
+  if (imageSize !== undefined && !sizes.includes(String(imageSize))) return 'image_size is not supported.'
   return undefined
 }
 

@@ -84,8 +84,9 @@ function picturesOf(name: string, candidate: Candidate | undefined): GeneratedIm
   })
 }
 
+// Source: `ImageConfigAspectRatio` and `ImageConfigImageSize` of Google's firebase-js-sdk.
 const RATIOS = '1:1 1:4 1:8 2:3 3:2 3:4 4:1 4:3 4:5 5:4 8:1 9:16 16:9 21:9'.split(' ')
-const SIZES = ['1K', '2K', '4K']
+const SIZES = ['512', '1K', '2K', '4K']
 /** Pixels of the longer side above which a picture is a larger one. */
 const ABOVE_1K = 1536
 const ABOVE_2K = 3072

@@ -31,6 +31,13 @@ it.each([
   expect(stage.fake.heardPicture().size).toBe(asked)
 })
 
+it('the smallest size is for models that make it', async () => {
+  stage.fake.playPicture(PICTURE)
+  await draw({ model: 'gemini-3.1-flash-image', size: '1:8/512' })
+  expect(stage.fake.heardPicture().size).toBe('1:8/512')
+  await expect(draw({ size: '512' })).rejects.toThrow('image_size is not supported')
+})
+
 it('drafts are no pictures, and words are counted apart', async () => {
   stage.fake.playPicture(PICTURE)
   const { images, usage } = await draw()
