@@ -7,9 +7,17 @@ import type { Server } from '../processes.ts'
 const SAMPLE_MS = 5000
 /**
  * Before each sample the daemon collects what is dead, so that what is alive is known and not guessed from what a
- * collection at an odd moment left.
+ * collection at an odd moment left, and says how much of it is compiled code: V8 compiles what is hot for many minutes
+ * longer than anything else fills up.
  */
-const COLLECTING = 'data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())'
+const COLLECTING = `data:text/javascript,${encodeURIComponent(`
+  import { getHeapSpaceStatistics } from 'node:v8'
+  process.on('SIGUSR2', () => {
+    globalThis.gc()
+    const used = getHeapSpaceStatistics().filter(({ space_name: name }) => /code|trusted/.test(name))
+    console.log('compiled code: ' + used.reduce((sum, space) => sum + space.space_used_size, 0))
+  })
+`)}`
 const COLLECT_MS = 500
 /** Part of the time in which nothing is compared. */
 const WARM = 0.2
@@ -20,6 +28,8 @@ const json = { 'content-type': 'application/json' }
 interface Sample {
   readonly minutes: number
   readonly liveMb: number | undefined
+  /** Of it compiled code. */
+  readonly codeMb: number | undefined
   readonly rssMb: number
   readonly privateMb: number
   readonly fds: number
@@ -197,8 +207,14 @@ function sample(svc: Server, home: Home, minutes: number): Sample {
     .matchAll(/Mark-Compact [\d.]+ \([\d.]+\) -> ([\d.]+)/g)
     .toArray()
     .at(-1)?.[1]
+  const code = svc
+    .output()
+    .matchAll(/^compiled code: (\d+)$/gm)
+    .toArray()
+    .at(-1)?.[1]
   return {
     minutes,
+    codeMb: code === undefined ? undefined : Number(code) / 1024 / 1024,
     liveMb: live === undefined ? undefined : Number(live),
     rssMb: svc.rssMb(),
     privateMb: svc.privateMb(),
@@ -276,6 +292,8 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
   const lives = live.map(([, mb]) => mb)
   const heap = live.length < 2 ? Number.NaN : slopePerTenMinutes(floorOf(live))
   const heapShare = (heap / (live[Math.floor(live.length / 2)]?.[1] ?? 1)) * 100
+  const code = kept.flatMap(({ minutes: at, codeMb }) => (codeMb === undefined ? [] : [[at, codeMb] as const]))
+  const compiled = code.length < 2 ? Number.NaN : slopePerTenMinutes(floorOf(code))
   const last = samples.at(-1)
   const say = `${kept[0]?.rssMb.toFixed(0)} MB at minute ${kept[0]?.minutes.toFixed(1)}, ${last?.rssMb.toFixed(0)} MB at ${last?.minutes.toFixed(1)}`
   const worst = (pick: (each: Sample) => number): number => Math.max(...kept.map(pick))
@@ -287,6 +305,14 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
       ratio: `${heapShare.toFixed(1)} %`,
       goal: '<= 1 % in 10 minutes',
       reached: heapShare <= 1,
+    },
+    {
+      label: `soak: of it compiled code, ${code[0]?.[1].toFixed(1)} to ${code.at(-1)?.[1].toFixed(1)} MB`,
+      value: `${compiled >= 0 ? '+' : ''}${compiled.toFixed(2)} MB`,
+      floor: '-',
+      ratio: '-',
+      goal: '',
+      reached: undefined,
     },
     {
       label: `soak of ${minutes} minutes, ${count.requests.toLocaleString('en')} requests and turns (failed ${count.failures}${count.first && `: ${count.first}`}): RSS, ${say}`,
