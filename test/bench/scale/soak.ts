@@ -312,7 +312,6 @@ export async function soak(minutes = 2): Promise<readonly Result[]> {
       floor: '-',
       ratio: '-',
       goal: '',
-      reached: undefined,
     },
     {
       label: `soak of ${minutes} minutes, ${count.requests.toLocaleString('en')} requests and turns (failed ${count.failures}${count.first && `: ${count.first}`}): RSS, ${say}`,
