@@ -18,6 +18,7 @@ export default definePlugin({
   requires: { audit: Audit, feed: AuditFeed, broadcast: Broadcast, snapshots: DatabaseSnapshots },
   hooks: [DeviceWorkListed],
   migrations,
+  pages: [{ path: 'devices', title: 'Devices', file: 'pages/devices.html', assets: ['devices.js', 'devices.css'] }],
   async setup({
     config: { pairing: settings },
     credentials,

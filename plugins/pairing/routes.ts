@@ -175,10 +175,9 @@ function removeRoute({ settings, devices, feed, hooks, log }: PairingRoutesDeps)
     description:
       'Its key opens nothing from then on, and its open connections end at once. ' +
       'A device can remove itself; others are removed with the API key. `effects` are the entries of the audit trail ' +
-      'about agents, schedules, triggers, workflows, goals and tasks that it and its turns made or changed. What of it ' +
-      'goes on is in `staying`. With `effects=stop`, for which the API key is needed, it is ended and in `stopped`: ' +
-      'agents are stopped, schedules and triggers disabled, tasks and runs of workflows cancelled, in one transaction ' +
-      'with the removal; turns are stopped after it. A device that was removed before is taken as well then.',
+      'about what it and its turns made or changed. What of it goes on is in `staying`. With `effects=stop`, for which ' +
+      'the API key is needed, it is ended and in `stopped`, in one transaction with the removal; turns are stopped ' +
+      'after it. A device that was removed before is taken as well then.',
     auth: 'bearer',
     effect: 'own',
     effectOf: ({ principal, params, query }) =>

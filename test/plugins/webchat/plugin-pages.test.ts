@@ -99,6 +99,7 @@ describe('the page of a plugin', () => {
         { plugin: 'mcp', title: 'MCP servers', url: '/pages/mcp/mcp/mcp.html' },
         { plugin: 'memory', title: 'Memory', url: '/pages/memory/memory/memory.html' },
         { plugin: 'migrate', title: 'Move in', url: '/pages/migrate/migrate/migrate.html' },
+        { plugin: 'pairing', title: 'Devices', url: '/pages/pairing/devices/devices.html' },
         { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
