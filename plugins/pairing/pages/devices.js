@@ -58,7 +58,7 @@ async function askForCode() {
       title: 'Pair a device',
       content: [
         element('p', { className: 'code' }, code),
-        element('p', {}, `Enter it on the device before ${time(expires)}. Whoever enters it first gets a key.`),
+        element('p', {}, 'Enter it on the device before ', time(expires), '. Whoever enters it first gets a key.'),
         element('p', { className: 'key' }, link),
       ],
     })

@@ -40,6 +40,7 @@ it('shows devices, gives a code for another, and removes one with what it made',
 
   await page.getByRole('button', { name: 'Pair a device' }).click()
   const dialog = page.getByRole('dialog')
+  await dialog.getByText(/Enter it on the device before \d{1,2}:\d\d/).waitFor()
   const code = (await dialog.locator('.code').textContent()) ?? ''
   const key = await pair(code, 'Phone')
   await page.keyboard.press('Escape')
