@@ -209,7 +209,7 @@ function sample(svc: Server, home: Home, minutes: number): Sample {
     .at(-1)?.[1]
   const code = svc
     .output()
-    .matchAll(/^compiled code: (\d+)$/gm)
+    .matchAll(/compiled code: (\d+)$/gm)
     .toArray()
     .at(-1)?.[1]
   return {
