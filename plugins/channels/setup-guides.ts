@@ -15,6 +15,7 @@ type Effort = readonly [difficulty: SetupGuide['difficulty'], minutes: number]
 const EFFORT: Readonly<Record<string, Effort>> = {
   discord: ['Easy', 5],
   email: ['Medium', 5],
+  gotify: ['Easy', 2],
   irc: ['Easy', 2],
   matrix: ['Easy', 3],
   mattermost: ['Easy', 5],
@@ -38,6 +39,11 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   email: [
     'Make a mailbox for the bot: what is in it already stays unread.',
     'Have the addresses of its IMAP and SMTP servers at hand, and its password, or one for apps.',
+  ],
+  gotify: [
+    'In the web page of the server, under Apps, make an application for the answers, and copy its token.',
+    'Under Clients, make a client, and copy its token: it reads what the other applications send.',
+    'Put the ids of the applications that may ask into "Allowed users".',
   ],
   irc: ['Choose a nickname, and register it with NickServ if the network has it.', 'Choose the channels to join.'],
   matrix: [

@@ -1,4 +1,5 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { FakeGotify } from '../support/platforms/gotify.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
@@ -10,6 +11,7 @@ import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
+const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
@@ -21,6 +23,7 @@ const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 /** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
   { name: 'discord', load: discord, start: startFakeDiscord },
+  { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },

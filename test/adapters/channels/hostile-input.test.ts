@@ -15,6 +15,8 @@ import * as mattermost from '../../../adapters/channels/mattermost/decode.ts'
 import * as mattermostWire from '../../../adapters/channels/mattermost/wire.ts'
 import type { MqttConfig } from '../../../adapters/channels/mqtt/config.ts'
 import * as mqtt from '../../../adapters/channels/mqtt/decode.ts'
+import * as gotify from '../../../adapters/channels/gotify/decode.ts'
+import * as gotifyWire from '../../../adapters/channels/gotify/wire.ts'
 import { decodeLine } from '../../../adapters/channels/ntfy/decode.ts'
 import { Line } from '../../../adapters/channels/ntfy/wire.ts'
 import * as slack from '../../../adapters/channels/slack/decode.ts'
@@ -262,6 +264,19 @@ const readers: readonly (readonly [name: string, valid: object, read: Read])[] =
       attachment: { name: 'n', url: 'https://x.test', type: 'a/b', size: 1 },
     },
     parsed(Line, decodeLine),
+  ],
+  [
+    'gotify',
+    {
+      id: 2,
+      appid: 7,
+      message: 'hi',
+      title: 'x',
+      priority: 2,
+      date: '2026-11-20T12:00:00Z',
+      extras: { 'home::lamp::on': { level: 15 } },
+    },
+    parsed(gotifyWire.Message, (message) => gotify.decodeMessage(message, 'Front door')),
   ],
   [
     'mqtt',
