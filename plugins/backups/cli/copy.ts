@@ -38,7 +38,7 @@ export default defineCommand({
         'their .mount into the folder that all mount (plugins.files.path), or set plugins.files.mount to "database" or ' +
         `"s3": the next start copies them, and ${commandLine('files copy')} does it before.`,
     )
-    print(`Now: ${commandLine('config set database_url')} <the same address>, then ${commandLine('start')}.`)
+    print(`Now: ${commandLine('config set database_url <the same address>')}, then ${commandLine('start')}.`)
     return exits.ok
   },
 })

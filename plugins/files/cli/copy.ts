@@ -95,7 +95,7 @@ export default defineCommand({
       note(escapeControls(`svc: file "${name}" of agent ${agent} is left out: ${why}`))
     if (isDry) return exits.ok
     const path =
-      args.path === undefined ? '' : `, ${commandLine('config set plugins.files.path')} ${resolve(args.path)}`
+      args.path === undefined ? '' : `, ${commandLine(`config set plugins.files.path ${resolve(args.path)}`)}`
     print(`Now: ${commandLine(`config set plugins.files.mount ${target}`)}${path}, then ${commandLine('start')}.`)
     return exits.ok
   },
