@@ -28,7 +28,7 @@ export default defineCommand({
     const body = await readSpec(
       args,
       words,
-      `write --command PROGRAM or --address URL; \`${commandLine(`mcp restart ${args.name}`)}\` tries a server that was added`,
+      `write --command PROGRAM or --address URL; ${commandLine(`mcp restart ${args.name}`)} tries a server that was added`,
     )
     const answer = await callDaemon(connection, (client) =>
       client.call('POST', `${path}/test`, Tested, { body, timeoutMs: START_MS }),

@@ -35,7 +35,7 @@ export async function importChannels(run: Run, { channels }: AutomationDeps): Pr
       run.made(
         'channel',
         key,
-        `${key}, disabled: stop the other system, then \`${commandLine(`channels enable ${channel}`)}\``,
+        `${key}, disabled: stop the other system, then ${commandLine(`channels enable ${channel}`)}`,
       )
     })
   }

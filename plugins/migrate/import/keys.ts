@@ -29,11 +29,7 @@ async function importKey(run: Run, provider: string, value: string, keys: Provid
   if (outcome === 'unknown') return run.leave('key', provider, 'there is no provider of this name here')
   if (outcome === 'no_key_needed') return run.leave('key', provider, 'this provider needs no key')
   if (outcome === 'configured' && !wasBegun)
-    return run.leave(
-      'key',
-      provider,
-      `it has a key here: \`${commandLine(`providers set-key ${provider}`)}\` replaces it`,
-    )
+    return run.leave('key', provider, `it has a key here: ${commandLine(`providers set-key ${provider}`)} replaces it`)
   if (!run.isDryRun) {
     await run.begin('key', provider, provider)
     await keys.add(provider, value)

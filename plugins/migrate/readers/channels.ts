@@ -11,6 +11,10 @@ interface Mapping {
   readonly secrets: Readonly<Record<string, readonly string[]>>
   readonly texts: Readonly<Record<string, readonly string[]>>
   readonly required: readonly string[]
+  /** The variable that the other systems read when the configuration has neither a value nor the name of one. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** Fields that are put together here. */
+  further?(fields: Fields): Fields
 }
 /** Fields by channel: those of OpenClaw, then those of OpenFang, where `<name>_env` names a variable. */
 const mappings: Readonly<Record<string, Mapping>> = {
@@ -18,8 +22,14 @@ const mappings: Readonly<Record<string, Mapping>> = {
     secrets: { token: ['botToken', 'token', 'bot_token'], webhook_secret: ['webhookSecret', 'webhook_secret'] },
     texts: {},
     required: ['token'],
+    variables: { token: 'TELEGRAM_BOT_TOKEN' },
   },
-  discord: { secrets: { token: ['token', 'bot_token'] }, texts: {}, required: ['token'] },
+  discord: {
+    secrets: { token: ['token', 'bot_token'] },
+    texts: {},
+    required: ['token'],
+    variables: { token: 'DISCORD_BOT_TOKEN' },
+  },
   slack: {
     secrets: {
       token: ['botToken', 'bot_token'],
@@ -28,25 +38,62 @@ const mappings: Readonly<Record<string, Mapping>> = {
     },
     texts: {},
     required: ['token'],
+    variables: { token: 'SLACK_BOT_TOKEN', app_token: 'SLACK_APP_TOKEN' },
   },
   matrix: {
     secrets: { token: ['accessToken', 'access_token'], password: ['password'] },
     texts: { base_url: ['homeserver', 'homeserver_url'], user: ['userId', 'user_id'] },
     required: ['base_url'],
+    variables: { token: 'MATRIX_ACCESS_TOKEN' },
   },
   mattermost: {
     secrets: { token: ['botToken', 'token'] },
     texts: { base_url: ['baseUrl', 'server_url', 'url'] },
     required: ['token', 'base_url'],
+    variables: { token: 'MATTERMOST_TOKEN' },
   },
   irc: {
     secrets: { token: ['password'], nickserv_password: ['nickserv_password'] },
     texts: { nick: ['nick', 'nickname'] },
     required: ['nick'],
+    further: ircFields,
+  },
+  email: {
+    secrets: { token: ['password'] },
+    texts: { address: ['username'] },
+    required: ['base_url', 'smtp_url', 'address', 'token'],
+    variables: { token: 'EMAIL_PASSWORD' },
+    further: emailFields,
+  },
+  xmpp: {
+    secrets: { token: ['password'] },
+    texts: { jid: ['jid'] },
+    required: ['jid', 'token'],
+    variables: { token: 'XMPP_PASSWORD' },
+    further: xmppFields,
+  },
+  mqtt: {
+    secrets: { token: ['password'] },
+    texts: { username: ['username'], client_id: ['client_id'], publish_topic: ['publish_topic'] },
+    required: ['base_url', 'subscribe_topics'],
+    variables: { username: 'MQTT_USERNAME', token: 'MQTT_PASSWORD' },
+    further: mqttFields,
+  },
+  ntfy: {
+    secrets: { token: ['token'] },
+    texts: { base_url: ['server_url'], topic: ['topic'] },
+    required: ['topic'],
+    variables: { token: 'NTFY_TOKEN' },
+  },
+  gotify: {
+    secrets: { token: ['app_token'], client_token: ['client_token'] },
+    texts: { base_url: ['server_url'] },
+    required: ['base_url', 'token', 'client_token'],
+    variables: { token: 'GOTIFY_APP_TOKEN', client_token: 'GOTIFY_CLIENT_TOKEN' },
   },
 }
 const NOT_OVER: Readonly<Record<string, string>> = {
-  whatsapp: `its sign-in is bound to the other system: sign in anew with \`${commandLine('channels login whatsapp')}\``,
+  whatsapp: `its sign-in is bound to the other system: sign in anew with ${commandLine('channels login whatsapp')}`,
   signal: 'there is no adapter for it here',
 }
 /** Keys of `channels` that are no channel. */
@@ -98,18 +145,19 @@ function readAccount(
   const lacking: string[] = []
   const found: Record<string, unknown> = {}
   for (const [key, names] of Object.entries({ ...mapping.secrets, ...mapping.texts })) {
-    const value = firstValue(fields, names, variables, lacking)
+    const value = firstValue(fields, [names, mapping.variables?.[key]], variables, lacking)
     if (value !== undefined) found[key] = value
   }
-  if (channel === 'irc') Object.assign(found, ircFields(fields))
+  Object.assign(found, mapping.further?.(fields))
   const missing = mapping.required.filter((key) => found[key] === undefined)
   const name = account === 'default' ? channel : `${channel}/${account}`
   if (missing.length > 0) {
-    const why = lacking.length > 0 ? `the variable ${lacking.join(', ')} is not in the folder` : 'it is not set there'
+    const verb = lacking.length === 1 ? 'is' : 'are'
+    const why = lacking.length > 0 ? `${lacking.join(' and ')} ${verb} not in the folder` : 'it is not set there'
     draft.leave(
       'channel',
       name,
-      `it needs ${missing.join(', ')}, and ${why}: \`${commandLine(`channels add ${channel}`)}\``,
+      `it needs ${missing.join(', ')}, and ${why}: ${commandLine(`channels add ${channel}`)}`,
     )
     return
   }
@@ -128,10 +176,13 @@ function readAccount(
   })
 }
 
-/** A value, a variable in braces, a reference `{ source: "env", id }`, or the name of a variable in `<name>_env`. */
+/**
+ * A value, a variable in braces, a reference `{ source: "env", id }`, the name of a variable in `<name>_env`, or else the
+ * usual variable.
+ */
 function firstValue(
   fields: Fields,
-  names: readonly string[],
+  [names, usual]: readonly [names: readonly string[], usual: string | undefined],
   variables: Variables,
   lacking: string[],
 ): string | undefined {
@@ -151,24 +202,64 @@ function firstValue(
     if (braced !== undefined) return look(braced)
     if (text !== undefined) return text
   }
-  return undefined
+  return usual === undefined ? undefined : look(usual)
 }
 
 function ircFields(fields: Fields): Fields {
   const host = textOf(fields['host'] ?? fields['server'])
   if (host === undefined) return {}
   const tls = flagOf(fields['tls'] ?? fields['use_tls']) ?? true
-  const port = numberOf(fields['port'])
   const channels = textsOf(fields['channels'])
   return {
-    base_url: `${tls ? 'ircs' : 'irc'}://${host}${port === undefined ? '' : `:${port}`}`,
+    base_url: addressOf(tls ? 'ircs' : 'irc', host, fields['port']),
     ...(channels.length > 0 && { channels }),
   }
 }
 
+const SMTPS_PORT = 465
+const IMAP_PORT = 143
+function emailFields(fields: Fields): Fields {
+  const [imap, smtp] = [textOf(fields['imap_host']), textOf(fields['smtp_host'])]
+  const [imapPort, smtpPort] = [numberOf(fields['imap_port']), numberOf(fields['smtp_port'])]
+  const [folder] = textsOf(fields['folders'])
+  return omitUndefined({
+    base_url: imap && addressOf(imapPort === IMAP_PORT ? 'imap' : 'imaps', imap, imapPort),
+    smtp_url: smtp && addressOf(smtpPort === SMTPS_PORT ? 'smtps' : 'smtp', smtp, smtpPort),
+    folder,
+  })
+}
+
+function xmppFields(fields: Fields): Fields {
+  const host = textOf(fields['server'])
+  const rooms = textsOf(fields['rooms'])
+  return {
+    ...(host !== undefined && { base_url: addressOf('xmpp', host, fields['port']) }),
+    ...(rooms.length > 0 && { rooms }),
+  }
+}
+
+/** The schemes of the Rust client are `tcp` and `ssl`. */
+function mqttFields(fields: Fields): Fields {
+  const url = textOf(fields['broker_url'])
+  const topic = textOf(fields['subscribe_topic'])
+  const tls = flagOf(fields['use_tls']) ?? false
+  const qos = numberOf(fields['qos'])
+  return omitUndefined({
+    base_url: url?.replace(/^tcp:/i, tls ? 'mqtts:' : 'mqtt:').replace(/^ssl:/i, 'mqtts:'),
+    subscribe_topics: topic && [topic],
+    qos: qos === undefined ? undefined : Math.min(qos, 1),
+  })
+}
+
+const addressOf = (scheme: string, host: string, port: unknown): string => {
+  const number = numberOf(port)
+  return `${scheme}://${host}${number === undefined ? '' : `:${number}`}`
+}
+
 /** `tg:123` and `123` are the same person; everybody stays everybody only where the other system said so. */
 function usersOf(fields: Fields, channel: string): readonly string[] | undefined {
-  const given = fields['allowFrom'] ?? fieldsOf(fields['dm'])['allowFrom'] ?? fields['allowed_users']
+  const given =
+    fields['allowFrom'] ?? fieldsOf(fields['dm'])['allowFrom'] ?? fields['allowed_users'] ?? fields['allowed_senders']
   const users = given === undefined ? [] : textsOf(given)
   const plain = users.map((user) => user.replace(new RegExp(`^(?:${channel}|tg|user):`, 'i'), ''))
   return plain.length === 0 ? undefined : plain

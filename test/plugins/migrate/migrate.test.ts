@@ -222,7 +222,7 @@ describe('a home of OpenFang or LibreFang', () => {
     expect(body).toMatchObject({ agents_imported: 2, sessions_imported: 1 })
     expect(reasonsOf(body)).toMatchObject({
       'session 55555555-5555-4555-8555-555555555555': 'its agent is not there',
-      'channel gotify': 'there is no counterpart of it here',
+      'channel gotify': expect.stringContaining('it needs token, client_token, and GOTIFY_APP_TOKEN'),
       'value __openfang_schedules': 'it is a value of the other system itself',
     })
     const scout = await agentNamed(version === 1 ? 'scout' : 'scout-librefang')
