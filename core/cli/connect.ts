@@ -140,7 +140,7 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
       return new Failure(
         exits.failed,
         error.message,
-        `try again in ${error.retryAfterSecs ?? 5} seconds; ${commandLine('doctor')} says what is wrong`,
+        `${error.retryAfterSecs === undefined ? '' : `try again in ${error.retryAfterSecs} seconds; `}${commandLine('doctor')} says what is wrong`,
         { cause: error },
       )
     default:

@@ -27,7 +27,8 @@ export function checkValues(
     if (!setting) {
       const keys = settings.map((each) => each.key)
       const there = keys.length === 0 ? 'it has none' : `its settings are ${keys.join(', ')}`
-      throw refuse(key, `there is no such setting${suggest(findNearest(key, keys))}; ${there}`)
+      const nearest = findNearest(key, keys)
+      throw refuse(key, `there is no such setting${nearest === undefined ? `; ${there}` : suggest(nearest)}`)
     }
     if (!isSecret(setting)) values[key] = checkValue(setting, value)
     else if (value !== MASK) secrets[key] = checkText(key, value)

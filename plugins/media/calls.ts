@@ -1,4 +1,4 @@
-import { idempotencyKey, readJson, Refusal, UpstreamFailure } from 'svc/sdk'
+import { commandLine, idempotencyKey, readJson, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Counter, Hooks, PluginDatabase, Statement, ToolCallContext } from 'svc/sdk'
 import { toUsd } from 'svc/providers'
 import type { MediaKind, MediaOffer, MediaUsage } from 'svc/providers'
@@ -80,7 +80,7 @@ export async function choosePlace(
   if (!usual)
     throw new Refusal(
       'service_unavailable',
-      `No provider with a key makes ${kind}: GET /api/media/providers lists those that can`,
+      `No provider with a key makes ${kind}: ${commandLine('providers set-key')} takes the key of one, and GET /api/media/providers lists those that can`,
     )
   const choice = requested === undefined ? usual : chosenBy(requested, usual, inference)
   const model = await media.resolve(kind, choice)

@@ -67,7 +67,11 @@ export async function requireInstance(client: DaemonClient, reference: string): 
       `"${reference}" is ${found.length} instances`,
       `name one: ${found.map((one) => `${one.hand_id}/${one.instance_name}`).join(', ')}`,
     )
-  throw new Failure(exits.notFound, `there is no instance "${reference}"`, `${commandLine('hand list')} shows them`)
+  throw new Failure(
+    exits.notFound,
+    `there is no instance "${reference}"`,
+    `${commandLine('hand list --active')} shows those there are`,
+  )
 }
 
 /** `key=value` for each setting, separated by semicolons. Throws a `Failure`. */

@@ -167,7 +167,9 @@ export function readSkillToml(content: string): SkillToml {
 /** A misspelt key would be a right or a setting that the skill does not get. */
 function refuseUnknown(source: Source, table: unknown): void {
   const [unknown] = unknownKeys(Manifest, table)
-  if (unknown) throw problemAt(source, unknown.path, `is unknown${suggest(unknown.nearest)}`)
+  if (!unknown) return
+  const isOfSkill = Object.hasOwn(Manifest.entries.skill.entries, unknown.path)
+  throw problemAt(source, unknown.path, isOfSkill ? 'belongs under [skill]' : `is unknown${suggest(unknown.nearest)}`)
 }
 
 type RuntimeTable = v.InferOutput<typeof Manifest>['runtime']

@@ -201,6 +201,7 @@ describe('several instances', () => {
 
 it.each([
   [{ config: { harbor: 'husum' } }, 'config.harbor: there is no such setting; did you mean "harbour"?'],
+  [{ config: { weather: 'fair' } }, 'config.weather: there is no such setting; its settings are '],
   [{ config: { harbour: 'kiel' } }, 'config.harbour: must be one of hamburg, husum'],
   [{ config: { loud: 'maybe' } }, 'config.loud: must be true or false'],
   [{ config: { token: 'two\nlines' } }, 'config.token: must be one line'],

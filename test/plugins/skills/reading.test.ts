@@ -137,6 +137,12 @@ required = true
       'skill.toml:4: skill.licence: is unknown; did you mean "skill.license"?',
     ],
     [
+      'a key of the table skill outside of it',
+      undefined,
+      'name = "x"\n[skill]\nname = "x"\ndescription = "d"\n',
+      'skill.toml:1: name: belongs under [skill]',
+    ],
+    [
       'a misspelt table',
       undefined,
       '[skill]\nname = "x"\ndescription = "d"\n[requirement]\ntools = []\n',
