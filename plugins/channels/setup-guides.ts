@@ -26,6 +26,7 @@ const EFFORT: Readonly<Record<string, Effort>> = {
   webhook: ['Easy', 2],
   whatsapp: ['Hard', 20],
   xmpp: ['Easy', 3],
+  zulip: ['Easy', 3],
 }
 const DEFAULT_EFFORT: Effort = ['Medium', 10]
 
@@ -80,6 +81,11 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
     'Or choose the mode "web", and link a phone with a QR code: that is against the terms of WhatsApp.',
   ],
   xmpp: ['Make an account for the bot on an XMPP server.', 'Choose the rooms it joins, if any.'],
+  zulip: [
+    'In the settings of Zulip, under Bots, add a bot of the type "Generic bot".',
+    'Copy its email address and its API key.',
+    'Subscribe it to the channels where it should answer.',
+  ],
 }
 
 const ICONS: Readonly<Record<string, string>> = {

@@ -7,6 +7,7 @@ import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
+import { FakeZulip } from '../support/platforms/zulip.ts'
 import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
@@ -19,6 +20,7 @@ const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
+const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 
 /** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
@@ -33,6 +35,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
+  { name: 'zulip', load: zulip, start: () => FakeZulip.start() },
 ]
 
 for (const channel of channels) testChannel(channel)

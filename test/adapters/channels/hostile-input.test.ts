@@ -27,6 +27,8 @@ import * as whatsapp from '../../../adapters/channels/whatsapp/decode.ts'
 import { decodeWebMessage } from '../../../adapters/channels/whatsapp/web-decode.ts'
 import type { WebMessage } from '../../../adapters/channels/whatsapp/baileys.ts'
 import * as whatsappWire from '../../../adapters/channels/whatsapp/wire.ts'
+import * as zulip from '../../../adapters/channels/zulip/decode.ts'
+import * as zulipWire from '../../../adapters/channels/zulip/wire.ts'
 import type { XmppConfig } from '../../../adapters/channels/xmpp/config.ts'
 import * as xmpp from '../../../adapters/channels/xmpp/decode.ts'
 
@@ -277,6 +279,27 @@ const readers: readonly (readonly [name: string, valid: object, read: Read])[] =
       extras: { 'home::lamp::on': { level: 15 } },
     },
     parsed(gotifyWire.Message, (message) => gotify.decodeMessage(message, 'Front door')),
+  ],
+  [
+    'zulip',
+    {
+      id: 2,
+      type: 'stream',
+      sender_id: 8,
+      sender_full_name: 'Ada',
+      sender_email: 'ada@x.test',
+      stream_id: 42,
+      subject: 't',
+      display_recipient: 'general',
+      content: '@**Helper** hi [a.png](/user_uploads/2/a/a.png)',
+      timestamp: 1_760_000_000,
+    },
+    parsed(zulipWire.Message, (message) =>
+      zulip.decodeMessage(message, {
+        bot: { user_id: 12, full_name: 'Helper', email: 'h@x.test' },
+        flags: ['mentioned'],
+      }),
+    ),
   ],
   [
     'mqtt',
