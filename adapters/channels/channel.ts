@@ -169,6 +169,17 @@ export interface ChannelAdapter<C extends ConfigSchema = ConfigSchema> {
   signIn?(link: ChannelLink<v.InferOutput<C>>): AsyncIterable<QrStep>
 }
 
+/** How an account is made at the platform, for people: before the form is filled in. */
+export interface ChannelSetup {
+  /** One or two letters for a tile; the first two of the title when absent. */
+  readonly icon?: string
+  readonly difficulty: 'easy' | 'medium' | 'hard'
+  /** How long it takes. */
+  readonly minutes: number
+  /** A sentence each, in order; where each value of the form is found. */
+  readonly steps: readonly string[]
+}
+
 /** What is known of a channel before its code is loaded. */
 export interface ChannelDeclaration {
   /** lower_snake_case; the path segment in the API and the section `[channels.<name>]`. */
@@ -176,6 +187,7 @@ export interface ChannelDeclaration {
   readonly title: string
   readonly category: 'messaging' | 'enterprise' | 'social' | 'developer' | 'notification'
   readonly description: string
+  readonly setup?: ChannelSetup
   /**
    * The hosts its adapter reaches, as in `uses.hosts`; any when absent. A channel that is not built in is held to them,
    * and whoever installs it accepts them.

@@ -10,6 +10,7 @@ export type {
   ChannelLink,
   ChannelNetwork,
   ChannelRegistry,
+  ChannelSetup,
   ChannelState,
   ConnectionEnd,
   Dialect,

@@ -20,6 +20,14 @@ const Declaration = v.object({
   title: v.string(),
   category: v.picklist(['messaging', 'enterprise', 'social', 'developer', 'notification']),
   description: v.string(),
+  setup: v.optional(
+    v.object({
+      icon: v.optional(v.string()),
+      difficulty: v.picklist(['easy', 'medium', 'hard']),
+      minutes: v.number(),
+      steps: v.array(v.string()),
+    }),
+  ),
   hosts: v.optional(v.array(v.string())),
 })
 const Bucket = v.object({ perSecond: v.number(), burst: v.number() })

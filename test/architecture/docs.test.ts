@@ -11,9 +11,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const pages = [
   'README.md',
   'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs', 'docs/channels'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
 ]
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 

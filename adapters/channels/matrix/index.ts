@@ -6,6 +6,15 @@ export const matrix: ChannelDeclaration = {
   title: 'Matrix',
   category: 'messaging',
   description: 'An account on a Matrix homeserver, in rooms without encryption.',
+  setup: {
+    difficulty: 'easy',
+    minutes: 3,
+    steps: [
+      'Make an account for the bot on a homeserver.',
+      'Enter its user and password, or an access token of it.',
+      'Invite it to a room without encryption.',
+    ],
+  },
   load: () => import('./adapter.ts'),
 }
 

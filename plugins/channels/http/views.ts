@@ -11,7 +11,8 @@ import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
 import { canonicalName, knownChannels, retirementOf } from '../names.ts'
 import type { ChannelName } from '../names.ts'
-import type { SetupGuide } from '../setup-guides.ts'
+import { setupGuide } from '../setup-guide.ts'
+import type { SetupGuide } from '../setup-guide.ts'
 import type { ChannelList, ChannelView, Status } from './schema.ts'
 
 /** What of an account waits to be sent, and what the policies warn of. */
@@ -52,14 +53,14 @@ export function chooseAccount(entries: readonly AccountEntry[], channel: string,
 }
 
 /** Every channel, with how it is set up. */
-export async function toRows(
-  deps: Pick<ViewDeps, 'connections' | 'registry'>,
-  entries: readonly AccountEntry[],
-): Promise<Row[]> {
-  // Texts that only this list needs.
-  const { setupGuide } = await import('../setup-guides.ts')
-  return allChannels(deps.registry).map((channel) => ({ ...toRow(deps, channel, entries), ...setupGuide(channel) }))
+export function toRows(deps: Pick<ViewDeps, 'connections' | 'registry'>, entries: readonly AccountEntry[]): Row[] {
+  return allChannels(deps.registry).map((channel) => ({
+    ...toRow(deps, channel, entries),
+    ...guideOf(deps.registry, channel),
+  }))
 }
+const guideOf = (registry: AdapterRegistry, { name, title }: ChannelName): SetupGuide =>
+  setupGuide(title, registry.find(name)?.setup)
 
 function toRow(
   { connections, registry }: Pick<ViewDeps, 'connections' | 'registry'>,
@@ -129,7 +130,6 @@ export async function toView(
 ): Promise<v.InferOutput<typeof ChannelView>> {
   const { accounts, registry } = deps
   const { name } = channel
-  const { setupGuide } = await import('../setup-guides.ts')
   const adapter = await registry.loadIfAdded(name)
   const entries = await accounts.list()
   const own = entries.filter((entry) => entry.channel === name)
@@ -150,7 +150,7 @@ export async function toView(
   const chosen = list.find(({ account_id: one }) => one === id)
   return {
     ...toRow(deps, channel, entries),
-    ...setupGuide(channel),
+    ...guideOf(registry, channel),
     config: chosen?.config ?? {},
     status: chosen?.status ?? unconfigured(name),
     account_list: list,

@@ -1,7 +1,5 @@
 import { xml } from '@xmpp/client'
-import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import type { InboundMessage } from 'svc/channels'
 import * as discord from '../../../adapters/channels/discord/decode.ts'
 import * as discordWire from '../../../adapters/channels/discord/wire.ts'
 import { htmlToText } from '../../../adapters/channels/email/html-text.ts'
@@ -32,54 +30,10 @@ import * as zulipWire from '../../../adapters/channels/zulip/wire.ts'
 import type { XmppConfig } from '../../../adapters/channels/xmpp/config.ts'
 import * as xmpp from '../../../adapters/channels/xmpp/decode.ts'
 
-// What a person, or somebody who runs a server of a federation, may write into any field. A message that throws comes
-// again for ever, and nothing after it arrives.
+import { checkMessage, parsed, testHostileInput } from '../../support/hostile-input.ts'
+import type { Read } from '../../support/hostile-input.ts'
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
-const LONG = 'a'.repeat(10_000_000)
-const hostile: readonly unknown[] = [
-  undefined,
-  null,
-  '',
-  ' ',
-  0,
-  -1,
-  1.5,
-  9e15,
-  1e300,
-  true,
-  [],
-  [null],
-  {},
-  '\u0000\u202e\r\n\u0007',
-  '<b onclick=x>@everyone</b> [x](javascript:x) `',
-  '__proto__',
-  '\ud800',
-  '9'.repeat(400),
-  '../../..',
-  '(?<a>(((',
-]
-
-/** Copies of a value, each with something else in one place. */
-function* mutations(value: unknown, values: readonly unknown[]): Generator<unknown> {
-  yield* values
-  if (typeof value !== 'object' || value === null) return
-  for (const [key, inner] of Object.entries(value))
-    for (const changed of mutations(inner, values)) {
-      const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [...value] : { ...value }
-      Reflect.set(copy, key, changed)
-      yield copy
-    }
-}
-
-type Read = (raw: unknown) => InboundMessage | undefined
-const parsed =
-  <S extends v.GenericSchema>(schema: S, decode: (value: v.InferOutput<S>) => InboundMessage | undefined): Read =>
-  (raw) => {
-    const result = v.safeParse(schema, raw)
-    return result.success ? decode(result.output) : undefined
-  }
-
 const user = { id: '222', username: 'ada', global_name: 'Ada', bot: false }
 const readers: readonly (readonly [name: string, valid: object, read: Read])[] = [
   [
@@ -335,31 +289,7 @@ const readers: readonly (readonly [name: string, valid: object, read: Read])[] =
   ],
 ]
 
-function check(message: InboundMessage | undefined): void {
-  if (!message) return
-  expect(new Date(message.sentAt).toISOString()).toBe(message.sentAt)
-  const { id, chat, sender, text, attachments, replyTo = '' } = message
-  for (const one of [id, chat.id, sender.id, sender.name, text, replyTo, ...attachments.map(({ name }) => name)])
-    expect(one).toBeTypeOf('string')
-  expect(JSON.parse(JSON.stringify(message))).toMatchObject({ id })
-  expect(Object.prototype).not.toHaveProperty('polluted')
-}
-
-describe.each(readers)('%s', (_, valid, read) => {
-  it('reads the message', () => {
-    expect(read(valid)).toBeDefined()
-  })
-
-  it('reads or leaves out whatever stands in any field, and never throws', () => {
-    for (const raw of mutations(valid, hostile)) check(read(raw))
-  })
-
-  it('reads ten megabytes in any field without holding up the daemon', () => {
-    const start = process.cpuUsage()
-    for (const raw of mutations(valid, [LONG])) if (typeof raw === 'object') read(raw)
-    expect(process.cpuUsage(start).user / 1000).toBeLessThan(3000)
-  })
-})
+for (const [name, valid, read] of readers) testHostileInput(name, valid, read)
 
 it('reads no file of Matrix from another place of the homeserver', () => {
   const context = { roomId: '!r', botId: '@b:x', isDirect: true, names: new Map<string, string>(), isOwn: () => false }
@@ -419,7 +349,7 @@ describe('mail', () => {
     for (const headers of [from, `${from}\r\n${name}\r\n${disposition}`, `${from}\r\nDate: ${'9'.repeat(1000)}`]) {
       const mail = await read(`${headers}\r\nReferences: ${'<a@b> '.repeat(10_000)}\r\n\r\n${'<'.repeat(100_000)}`)
       if ('message' in mail) {
-        check(mail.message)
+        checkMessage(mail.message)
         expect(JSON.stringify(mail.message.replyContext).length).toBeLessThan(4096)
         for (const { name: file } of mail.message.attachments) expect(file).not.toMatch(/[/\\\0]/)
       } else expect(mail.dropped).toBeTypeOf('string')
