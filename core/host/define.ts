@@ -47,6 +47,8 @@ export interface PageDeclaration {
   readonly path: string
   /** Title in the list of pages, one line. */
   readonly title: string
+  /** The heading it stands under in that list; without one it stands under the last. */
+  readonly group?: string
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
   /**

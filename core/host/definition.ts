@@ -18,6 +18,7 @@ const relativePath = v.pipe(
 const Page = v.object({
   path: v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be kebab-case, such as "overview"')),
   title: line(64),
+  group: v.optional(line(32)),
   file: v.pipe(relativePath, v.endsWith('.html', 'must be an HTML file')),
   assets: v.optional(v.array(relativePath)),
 })

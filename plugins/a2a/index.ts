@@ -20,6 +20,7 @@ export default definePlugin({
     {
       path: 'agents',
       title: 'A2A agents',
+      group: 'Connections',
       file: 'pages/agents.html',
       assets: ['agent-card.js', 'agents.css', 'agents.js'],
     },

@@ -56,6 +56,7 @@ export default definePlugin({
     {
       path: 'channels',
       title: 'Channels',
+      group: 'Connections',
       file: 'pages/channels.html',
       assets: [
         'account-dialogs.js',

@@ -28,7 +28,15 @@ export default definePlugin({
     join: async (deps, options) => (await import('./check-join.ts')).checkJoin(deps, options),
     alive: async (deps) => (await import('./alive-offline.ts')).listAlive(deps),
   },
-  pages: [{ path: 'cluster', title: 'Cluster', file: 'pages/cluster.html', assets: ['cluster.js', 'cluster.css'] }],
+  pages: [
+    {
+      path: 'cluster',
+      title: 'Cluster',
+      group: 'Operations',
+      file: 'pages/cluster.html',
+      assets: ['cluster.js', 'cluster.css'],
+    },
+  ],
   async setup(ctx) {
     const { config, db, hooks, log, own, routes, run, services } = ctx
     const { broadcast, daemon } = services

@@ -29,7 +29,13 @@ export default definePlugin({
   optional: { channels: ChannelMessages, tasks: Tasks },
   migrations,
   pages: [
-    { path: 'comms', title: 'Comms', file: 'pages/comms.html', assets: ['comms.css', 'comms.js', 'topology.js'] },
+    {
+      path: 'comms',
+      title: 'Comms',
+      group: 'Agents',
+      file: 'pages/comms.html',
+      assets: ['comms.css', 'comms.js', 'topology.js'],
+    },
   ],
   setup({ config, db, hooks, jobs, log, metrics, optional, routes, services }) {
     const sent = metrics.counter(

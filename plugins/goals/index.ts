@@ -15,7 +15,15 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit },
   hooks: [GoalChanged],
   migrations,
-  pages: [{ path: 'goals', title: 'Goals', file: 'pages/goals.html', assets: ['goals.css', 'goals.js', 'tree.js'] }],
+  pages: [
+    {
+      path: 'goals',
+      title: 'Goals',
+      group: 'Automation',
+      file: 'pages/goals.html',
+      assets: ['goals.css', 'goals.js', 'tree.js'],
+    },
+  ],
   setup({ config, db, hooks, log, metrics, routes, run, services, tools }) {
     const changes = metrics.counter('svc_goal_changes_total', 'Goals that were created, updated and deleted.')
     const open = async (): Promise<Goals> => {

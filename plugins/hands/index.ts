@@ -35,7 +35,9 @@ export default definePlugin({
   optional: { approvals: Approvals, inference: Inference, mcp: McpServers, skills: Skills },
   hooks: [BrowserAsked, HandChanged],
   migrations,
-  pages: [{ path: 'hands', title: 'Hands', file: 'pages/hands.html', assets: ['hands.css', 'hands.js'] }],
+  pages: [
+    { path: 'hands', title: 'Hands', group: 'Agents', file: 'pages/hands.html', assets: ['hands.css', 'hands.js'] },
+  ],
   setup(ctx) {
     const { hooks, log, metrics, own, routes, run, services, tools } = ctx
     const counters = {

@@ -23,6 +23,7 @@ export default definePlugin({
     {
       path: 'integrations',
       title: 'Integrations',
+      group: 'Connections',
       file: 'pages/integrations.html',
       assets: ['add-dialog.js', 'integration-card.js', 'integrations.css', 'integrations.js'],
     },

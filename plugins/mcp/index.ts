@@ -48,6 +48,7 @@ export default definePlugin({
     {
       path: 'mcp',
       title: 'MCP servers',
+      group: 'Connections',
       file: 'pages/mcp.html',
       assets: ['mcp.css', 'mcp.js', 'server-card.js', 'add-dialog.js'],
     },

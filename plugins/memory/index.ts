@@ -26,7 +26,15 @@ export default definePlugin({
   provides: { memories: Memories },
   hooks: [MemoryChanged],
   migrations,
-  pages: [{ path: 'memory', title: 'Memory', file: 'pages/memory.html', assets: ['memory.css', 'memory.js'] }],
+  pages: [
+    {
+      path: 'memory',
+      title: 'Memory',
+      group: 'Agents',
+      file: 'pages/memory.html',
+      assets: ['memory.css', 'memory.js'],
+    },
+  ],
   setup(ctx) {
     const { config, db, hooks, jobs, own, routes, services, tools } = ctx
     const { queue } = services

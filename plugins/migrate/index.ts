@@ -42,7 +42,15 @@ export default definePlugin({
   },
   hooks: [MigrationEnded],
   migrations,
-  pages: [{ path: 'migrate', title: 'Move in', file: 'pages/migrate.html', assets: ['migrate.css', 'migrate.js'] }],
+  pages: [
+    {
+      path: 'migrate',
+      title: 'Move in',
+      group: 'Operations',
+      file: 'pages/migrate.html',
+      assets: ['migrate.css', 'migrate.js'],
+    },
+  ],
   setup({ config, db, hooks, log, metrics, optional, routes, services }) {
     const items = metrics.counter('svc_migrate_items_total', 'Things of other systems, by kind and what came of them.')
     const open = async (): Promise<Migrations> => {

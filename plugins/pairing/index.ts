@@ -18,7 +18,15 @@ export default definePlugin({
   requires: { audit: Audit, feed: AuditFeed, broadcast: Broadcast, snapshots: DatabaseSnapshots },
   hooks: [DeviceWorkListed],
   migrations,
-  pages: [{ path: 'devices', title: 'Devices', file: 'pages/devices.html', assets: ['devices.js', 'devices.css'] }],
+  pages: [
+    {
+      path: 'devices',
+      title: 'Devices',
+      group: 'Operations',
+      file: 'pages/devices.html',
+      assets: ['devices.js', 'devices.css'],
+    },
+  ],
   async setup({
     config: { pairing: settings },
     credentials,

@@ -33,7 +33,15 @@ export default definePlugin({
   // The addresses are those of the configuration file.
   outbound: 'operator',
   migrations,
-  pages: [{ path: 'peers', title: 'Peers', file: 'pages/peers.html', assets: ['peers.css', 'peers.js'] }],
+  pages: [
+    {
+      path: 'peers',
+      title: 'Peers',
+      group: 'Connections',
+      file: 'pages/peers.html',
+      assets: ['peers.css', 'peers.js'],
+    },
+  ],
   setup(ctx) {
     const { hooks, leaving, log, metrics, own, routes, run, services, tools } = ctx
     const { network: settings } = ctx.config

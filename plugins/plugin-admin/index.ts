@@ -43,6 +43,7 @@ export default definePlugin({
     {
       path: 'plugins',
       title: 'Plugins',
+      group: 'Operations',
       file: 'pages/plugins.html',
       assets: ['plugins.css', 'plugins.js', 'install.js', 'plugin-card.js', 'plugin-dialogs.js'],
     },

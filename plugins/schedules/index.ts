@@ -44,6 +44,7 @@ export default definePlugin({
     {
       path: 'schedules',
       title: 'Schedules',
+      group: 'Automation',
       file: 'pages/schedules.html',
       assets: ['schedule-card.js', 'schedules.css', 'schedules.js'],
     },

@@ -59,7 +59,15 @@ export default definePlugin({
   provides: { skills: Skills },
   hooks: [SkillsChanged],
   migrations,
-  pages: [{ path: 'skills', title: 'Skills', file: 'pages/skills.html', assets: ['skills.css', 'skills.js'] }],
+  pages: [
+    {
+      path: 'skills',
+      title: 'Skills',
+      group: 'Agents',
+      file: 'pages/skills.html',
+      assets: ['skills.css', 'skills.js'],
+    },
+  ],
   setup(ctx) {
     const { config, hooks, leaving, log, metrics, onConfigChange, own, routes, run, services, tools, vault } = ctx
     const { disabled: _, ...settings } = config

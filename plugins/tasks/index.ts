@@ -26,6 +26,7 @@ export default definePlugin({
     {
       path: 'tasks',
       title: 'Tasks',
+      group: 'Automation',
       file: 'pages/tasks.html',
       assets: ['queue-view.js', 'task-card.js', 'tasks.css', 'tasks.js'],
     },

@@ -44,6 +44,7 @@ export default definePlugin({
     {
       path: 'triggers',
       title: 'Triggers',
+      group: 'Automation',
       file: 'pages/triggers.html',
       assets: ['trigger-card.js', 'triggers.css', 'triggers.js'],
     },

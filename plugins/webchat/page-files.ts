@@ -25,14 +25,34 @@ type Plugins = readonly PluginStatus[]
 interface Page {
   readonly plugin: string
   readonly title: string
+  readonly group: string
   readonly url: string
 }
 
+/** The headings of the navigation, in their order; others come after them. */
+const GROUPS = ['Agents', 'Automation', 'Connections', 'Operations']
+const LAST_GROUP = 'More'
+
+/** By their headings, and by title below each. */
 export function listPages(plugins: Plugins): Page[] {
-  return plugins.flatMap(({ name, pages }) =>
-    pages.map((page) => ({ plugin: name, title: page.title, url: `/pages/${name}/${page.path}/${fileName(page)}` })),
+  const pages = plugins.flatMap(({ name, pages: declared }) =>
+    declared.map((page) => ({
+      plugin: name,
+      title: page.title,
+      group: page.group ?? LAST_GROUP,
+      url: `/pages/${name}/${page.path}/${fileName(page)}`,
+    })),
+  )
+  return pages.toSorted(
+    (one, other) => placeOf(one) - placeOf(other) || compare(one.group, other.group) || compare(one.title, other.title),
   )
 }
+function placeOf({ group }: Page): number {
+  if (group === LAST_GROUP) return GROUPS.length + 1
+  const place = GROUPS.indexOf(group)
+  return place === -1 ? GROUPS.length : place
+}
+const compare = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
 /** A file that a plugin declares for a page. */
 export function pageFile(

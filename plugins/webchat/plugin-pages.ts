@@ -4,7 +4,7 @@ import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 
 const PageList = v.object({
-  pages: v.array(v.object({ plugin: v.string(), title: v.string(), url: v.string() })),
+  pages: v.array(v.object({ plugin: v.string(), title: v.string(), group: v.string(), url: v.string() })),
 })
 
 /** The pages that plugins declare: a list for the navigation, their files, and what they share. */
@@ -18,7 +18,9 @@ export function pluginPageRoutes(daemon: Pick<Daemon, 'plugins'>): readonly AnyR
     cost: 1,
     returns: PageList,
     example: {
-      returns: { pages: [{ plugin: 'hello', title: 'Greetings', url: '/pages/hello/greetings/index.html' }] },
+      returns: {
+        pages: [{ plugin: 'hello', title: 'Greetings', group: 'More', url: '/pages/hello/greetings/index.html' }],
+      },
     },
     handle: async () => ({ pages: (await import('./page-files.ts')).listPages(daemon.plugins()) }),
   })

@@ -52,6 +52,7 @@ export default definePlugin({
     {
       path: 'workflows',
       title: 'Workflows',
+      group: 'Automation',
       file: 'pages/workflows.html',
       assets: ['run-view.js', 'workflow-card.js', 'workflows.css', 'workflows.js'],
     },

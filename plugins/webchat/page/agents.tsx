@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Client } from './client.ts'
-import { CloseIcon, Mark, PlusIcon } from './icons.tsx'
+import { CloseIcon, Mark, PlusIcon, SlidersIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
 import { SessionList } from './sessions.tsx'
 import type { AgentSummary } from './wire.ts'
@@ -39,7 +39,7 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
           <PlusIcon /> New agent
         </button>
         {chat && <SessionList chat={chat} onOpen={onClose} />}
-        <PluginPages client={client} />
+        <ManageLink client={client} />
         <SignedIn client={client} />
       </nav>
     </>
@@ -110,24 +110,14 @@ function useNewInView(list: RefObject<HTMLUListElement | null>, agents: readonly
   }, [agents])
 }
 
-function PluginPages({ client }: { readonly client: Client }) {
-  const pages = useValue(client.pages)
-  if (pages.length === 0) return null
+/** The pages of plugins have a navigation of their own: the first of them shows it. */
+function ManageLink({ client }: { readonly client: Client }) {
+  const [first] = useValue(client.pages)
+  if (!first) return null
   return (
-    <section class="pages" aria-labelledby="pages-title">
-      <h2 id="pages-title" class="section">
-        Pages
-      </h2>
-      <ul>
-        {pages.map(({ plugin, title, url }) => (
-          <li key={url}>
-            <a class="page-link" href={url} target="_blank" rel="noopener" title={`From the plugin ${plugin}`}>
-              {title}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </section>
+    <a class="manage" href={first.url}>
+      <SlidersIcon /> Manage
+    </a>
   )
 }
 

@@ -97,3 +97,8 @@ export const PencilIcon = () => (
     <path d="M4 16l.8-3.4L13.2 4.2a1.4 1.4 0 0 1 2 0l.6.6a1.4 1.4 0 0 1 0 2L7.4 15.2 4 16zM11.8 5.6l2.6 2.6" />
   </Icon>
 )
+export const SlidersIcon = () => (
+  <Icon>
+    <path d="M3.5 6h7M15 6h1.5M3.5 14H5M9.5 14h7M12.7 4v4M7.3 12v4" />
+  </Icon>
+)

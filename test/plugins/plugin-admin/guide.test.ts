@@ -116,6 +116,7 @@ it('serves the page and its script', async () => {
   expect((await host.json('GET', '/api/pages')).body.pages).toContainEqual({
     plugin: 'board',
     title: 'Board',
+    group: 'Agents',
     url: '/pages/board/agents/board.html',
   })
   expect(await (await host.fetch('/pages/board/agents/board.html')).text()).toContain('src="board.js"')

@@ -43,19 +43,46 @@ const withPages = (pages: string): string => pluginText('weather', { members: `p
 describe('the page of a plugin', () => {
   it('is in the navigation, opens, and runs its own script only', async () => {
     await using tab = await openTab(browser, host.url)
-    const link = tab.page.getByRole('link', { name: 'Weather today' })
-    const [opened] = await Promise.all([tab.page.context().waitForEvent('page'), link.click()])
-    await opened.getByText('clear').waitFor()
-    expect(opened.url()).toBe(`${host.url}/pages/weather/today/today.html`)
+    const { page } = tab
+    await page.getByRole('link', { name: 'Manage' }).click()
+    const pages = page.getByRole('navigation', { name: 'Pages' })
+    // Under the heading of those that name none.
+    await pages.getByRole('region', { name: 'More' }).getByRole('link', { name: 'Weather today' }).click()
+    await page.getByText('clear').waitFor()
+    expect(page.url()).toBe(`${host.url}/pages/weather/today/today.html`)
     expect(tab.complaints).toEqual([])
   })
 
-  it('takes no room from the agents: the list of pages scrolls first', async () => {
+  it('is listed under its heading, in the order of the headings', async () => {
+    const { pages } = (await host.json('GET', '/api/pages')).body
+    const groups = [...new Set(pages.map(({ group }: { group: string }) => group))]
+    expect(groups).toEqual(['Agents', 'Automation', 'Connections', 'Operations', 'More'])
+    expect(pages.at(-1)).toMatchObject({ plugin: 'weather', title: 'Weather today', group: 'More' })
+  })
+
+  it('on a narrow screen the navigation opens with a button, and Escape closes it', async () => {
+    await using tab = await openTab(browser, host.url, {
+      path: '/pages/goals/goals/goals.html',
+      viewport: { width: 360, height: 640 },
+    })
+    const { page } = tab
+    const button = page.getByRole('button', { name: 'Menu' })
+    await button.click()
+    const current = page.getByRole('link', { name: 'Goals' })
+    await current.waitFor()
+    expect(await current.getAttribute('aria-current')).toBe('page')
+    await page.keyboard.press('Escape')
+    await current.waitFor({ state: 'hidden' })
+    expect(await button.evaluate((element) => element === document.activeElement)).toBe(true)
+    expect(tab.complaints).toEqual([])
+  })
+
+  it('leaves room for the agents', async () => {
     const made = await Promise.all(
       ['one', 'two', 'three'].map((name) => host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })),
     )
     await using tab = await openTab(browser, host.url, { viewport: { width: 1280, height: 850 } })
-    await tab.page.getByRole('link', { name: 'Weather today' }).waitFor()
+    await tab.page.getByRole('link', { name: 'Manage' }).waitFor()
     const agents = tab.page.locator('.agents > ul')
     await agents.getByRole('button', { name: /three/ }).waitFor()
     const cutOff = (): Promise<number> => agents.evaluate((list) => list.scrollHeight - list.clientHeight)
@@ -87,28 +114,11 @@ describe('the page of a plugin', () => {
   })
 
   it('is listed by the API and served with the strict policy', async () => {
-    expect((await host.json('GET', '/api/pages')).body).toEqual({
-      pages: [
-        { plugin: 'a2a', title: 'A2A agents', url: '/pages/a2a/agents/agents.html' },
-        { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
-        { plugin: 'cluster', title: 'Cluster', url: '/pages/cluster/cluster/cluster.html' },
-        { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
-        { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
-        { plugin: 'hands', title: 'Hands', url: '/pages/hands/hands/hands.html' },
-        { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
-        { plugin: 'mcp', title: 'MCP servers', url: '/pages/mcp/mcp/mcp.html' },
-        { plugin: 'memory', title: 'Memory', url: '/pages/memory/memory/memory.html' },
-        { plugin: 'migrate', title: 'Move in', url: '/pages/migrate/migrate/migrate.html' },
-        { plugin: 'pairing', title: 'Devices', url: '/pages/pairing/devices/devices.html' },
-        { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },
-        { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
-        { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
-        { plugin: 'skills', title: 'Skills', url: '/pages/skills/skills/skills.html' },
-        { plugin: 'tasks', title: 'Tasks', url: '/pages/tasks/tasks/tasks.html' },
-        { plugin: 'triggers', title: 'Triggers', url: '/pages/triggers/triggers/triggers.html' },
-        { plugin: 'workflows', title: 'Workflows', url: '/pages/workflows/workflows/workflows.html' },
-        { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
-      ],
+    expect((await host.json('GET', '/api/pages')).body.pages).toContainEqual({
+      plugin: 'weather',
+      title: 'Weather today',
+      group: 'More',
+      url: '/pages/weather/today/today.html',
     })
     const page = await host.fetch('/pages/weather/today/today.html')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')

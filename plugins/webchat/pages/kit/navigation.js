@@ -1,11 +1,48 @@
 import { call } from './api.js'
 import { element } from './elements.js'
 
-/** Fills the `nav` of the page with the chat and the pages of all plugins. */
+/**
+ * Fills the `nav` of the header with the chat and the pages of all plugins under their headings. A wide screen shows it
+ * beside the page; a narrow one opens it with a button.
+ */
 export async function showNavigation() {
   const { pages } = await call('GET', '/api/pages')
-  const links = [{ title: 'Chat', url: '/' }, ...pages].map(({ title, url }) =>
-    element('a', { href: url, 'aria-current': url === location.pathname && 'page' }, title),
+  const nav = document.querySelector('header nav')
+  const groups = Map.groupBy(pages, ({ group }) => group)
+  nav.replaceChildren(link({ title: 'Chat', url: '/' }), ...[...groups].map(([group, list]) => section(group, list)))
+  document.body.classList.add('has-nav')
+  nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  nav.before(menuButton(nav))
+}
+
+function section(group, pages) {
+  const id = `nav-${group.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`
+  return element(
+    'section',
+    { 'aria-labelledby': id },
+    element('h2', { id }, group),
+    element('ul', {}, ...pages.map((page) => element('li', {}, link(page)))),
   )
-  document.querySelector('header nav').replaceChildren(...links)
+}
+const link = ({ title, url }) => element('a', { href: url, 'aria-current': url === location.pathname && 'page' }, title)
+
+/** Where there is no room beside the page. */
+function menuButton(nav) {
+  const known = document.querySelector('header .menu-button')
+  known?.remove()
+  nav.id ||= 'pages'
+  const button = element('button', { type: 'button', className: 'menu-button', 'aria-controls': nav.id }, 'Menu')
+  const toggle = (isOpen) => {
+    nav.classList.toggle('open', isOpen)
+    button.setAttribute('aria-expanded', String(isOpen))
+    if (isOpen) nav.querySelector('a').focus()
+  }
+  button.addEventListener('click', () => toggle(!nav.classList.contains('open')))
+  nav.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape' || !nav.classList.contains('open')) return
+    toggle(false)
+    button.focus()
+  })
+  toggle(false)
+  return button
 }
