@@ -50,6 +50,8 @@ export interface Approval {
   readonly form: ApprovalForm | undefined
   /** What they filled in, defaults included. */
   readonly content: FormContent | undefined
+  /** Why it was rejected, in the words of whoever did; the agent reads them. */
+  readonly reason: string | undefined
 }
 /** A form as it is requested: a flat JSON Schema of primitives, such as the elicitation of MCP has. */
 export interface ApprovalFormInput {
@@ -174,7 +176,7 @@ export interface Approvals {
     content?: Readonly<Record<string, unknown>>,
   ): Promise<Approval>
   /** As `approve`; one person is enough. */
-  reject(id: string, by: Principal | Person | string): Promise<Approval>
+  reject(id: string, by: Principal | Person | string, reason?: string): Promise<Approval>
   /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
   decision(id: string, signal: AbortSignal): Promise<Approval>
   /** Nobody needs the answer any more: a pending request expires, for this reason. */

@@ -217,8 +217,8 @@ function explain(toolDescription = '', reason: string | undefined): string {
       : toolDescription
   return visible(reason === undefined ? short : `${reason.slice(0, 400)} ${short}`.trimEnd())
 }
-function whyRefused({ state, timeoutSecs, decidedBy }: Approval): string {
-  if (state === 'rejected') return 'a person rejected it'
+function whyRefused({ state, timeoutSecs, decidedBy, reason }: Approval): string {
+  if (state === 'rejected') return `a person rejected it${reason === undefined ? '' : `: ${JSON.stringify(reason)}`}`
   if (decidedBy === 'timeout') return `nobody approved it within ${timeoutSecs} seconds`
   return `the request ended: ${decidedBy ?? 'expired'}`
 }

@@ -27,6 +27,15 @@ export default definePlugin({
   optional: { delivery: ResultDelivery },
   provides: { approvals: Approvals },
   migrations,
+  pages: [
+    {
+      path: 'approvals',
+      title: 'Approvals',
+      group: 'Agents',
+      file: 'pages/approvals.html',
+      assets: ['approvals.js', 'form-fields.js', 'approvals.css'],
+    },
+  ],
   async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools, vault }) {
     const derive = () => services.snapshots.deriveKey('approvals')
     const codes = rowProofs({ derive, vault })

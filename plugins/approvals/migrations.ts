@@ -110,4 +110,9 @@ export const migrations: readonly Migration[] = [
       ALTER TABLE approvals_request ADD COLUMN first_proof TEXT;
       ALTER TABLE approvals_grant ADD COLUMN proof TEXT`,
   },
+  {
+    // What the agent is told by whoever rejected.
+    id: '015-reason',
+    sql: 'ALTER TABLE approvals_request ADD COLUMN reason TEXT',
+  },
 ]

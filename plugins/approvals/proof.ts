@@ -38,6 +38,8 @@ const requestFields = (row: Omit<RequestRow, 'proof'>): readonly unknown[] => [
   row.scope,
   row.credential,
   row.content,
+  // Rows of an earlier version have none, and their proofs go on to hold.
+  ...(row.reason === null ? [] : ['reason', row.reason]),
 ]
 type FirstApproval = Pick<
   RequestRow,
@@ -166,6 +168,7 @@ function toPendingRow(approval: Approval, payload: string, form: string | null):
     first_in_own_chat: 0,
     form,
     content: null,
+    reason: null,
     lasting: approval.lasting ? 1 : 0,
     credential: null,
     first_credential: null,

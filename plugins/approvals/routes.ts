@@ -14,6 +14,7 @@ import {
   ListQuery,
   NewApproval,
   Opened,
+  Rejection,
   Revoked,
   toGrantView,
 } from './schema.ts'
@@ -191,10 +192,12 @@ function rejectRoute(service: ApprovalService): AnyRoute {
     effect: 'conversation',
     cost: 5,
     params: ApprovalParams,
+    body: Rejection,
+    example: { body: { reason: 'Use the copy in /srv/backup instead.' } },
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
-    async handle({ params, principal }) {
-      const { id, state, decidedAt } = await service.reject(params.id, principal)
+    async handle({ params, body, principal }) {
+      const { id, state, decidedAt } = await service.reject(params.id, principal, body.reason)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })

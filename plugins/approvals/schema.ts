@@ -110,6 +110,8 @@ export const ApprovalView = v.object({
   ),
   /** What was filled in. */
   content: v.nullable(v.record(v.string(), FormValue)),
+  /** Why it was rejected, in the words of whoever did. */
+  reason: v.nullable(v.string()),
   /** Chats that were asked as nobody had answered; of a pending one. */
   escalated_to: v.array(v.object({ channel: v.string(), to: v.string() })),
 })
@@ -149,6 +151,8 @@ export const RequestRow = v.object({
   first_in_own_chat: v.pipe(v.unknown(), v.transform(Number)),
   form: nullish,
   content: nullish,
+  /** Why it was rejected. */
+  reason: nullish,
   lasting: v.pipe(v.unknown(), v.transform(Number)),
   credential: nullish,
   first_credential: nullish,
@@ -168,6 +172,14 @@ export type RequestRow = v.InferOutput<typeof RequestRow>
 /** What this plugin wrote itself. */
 function readOwn<T>(json: string | null): T | undefined {
   return json === null ? undefined : (readOwnJson(json) as T)
+}
+
+/** What was answered beside yes or no, as it is stored. */
+export function answerColumns(
+  content: FormContent | undefined,
+  reason: string | undefined,
+): Pick<RequestRow, 'content' | 'reason'> {
+  return { content: content === undefined ? null : JSON.stringify(content), reason: reason ?? null }
 }
 
 export function toApproval(row: RequestRow): Approval {
@@ -200,6 +212,7 @@ export function toApproval(row: RequestRow): Approval {
     lasting: row.lasting === 1,
     form: readOwn<ApprovalForm>(row.form),
     content: readOwn<FormContent>(row.content),
+    reason: row.reason ?? undefined,
   }
 }
 
@@ -211,6 +224,14 @@ export const Answer = v.optional(
     content: v.optional(v.record(v.string(), v.unknown())),
   }),
   { scope: 'once' as const },
+)
+
+/** A body is not needed. */
+export const Rejection = v.optional(
+  v.object({
+    reason: v.optional(v.pipe(v.string(), v.maxLength(1024), v.description('What the agent reads.'))),
+  }),
+  {},
 )
 
 export const GrantParams = ApprovalParams

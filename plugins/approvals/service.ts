@@ -10,7 +10,7 @@ import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant
 import { matches } from './matching.ts'
 import { answered, credentialOf, OPERATOR, requireKey, toPerson } from './person.ts'
 import type { Answerer } from './person.ts'
-import { toApproval } from './schema.ts'
+import { answerColumns, toApproval } from './schema.ts'
 import type { RequestRow } from './schema.ts'
 import type { StandingApprovals } from './standing.ts'
 import type { ApprovalStore } from './store.ts'
@@ -51,6 +51,8 @@ export interface ApprovalServiceDeps {
 }
 type FormInput = Readonly<Record<string, unknown>>
 const RECENT = 50
+/** What an agent reads of why it was rejected. */
+const MAX_REASON_CHARS = 1024
 const DAY_MS = 86_400_000
 
 /** Holds requests until they are answered. The table decides; timers and waiters only read it. */
@@ -162,8 +164,8 @@ export class ApprovalService implements Approvals {
   holds({ credential, decided_by: by }: Pick<RequestRow, 'credential' | 'decided_by'>): boolean {
     return by === OPERATOR || (credential !== null && this.#deps.holds(credential))
   }
-  reject(id: string, by: Answerer): Promise<Approval> {
-    return this.#answer(id, 'rejected', by)
+  reject(id: string, by: Answerer, reason?: string): Promise<Approval> {
+    return this.#answer(id, 'rejected', by, { reason: reason?.trim().slice(0, MAX_REASON_CHARS) || undefined })
   }
   async noteAsked(id: string, message: Parameters<Approvals['noteAsked']>[1]): Promise<void> {
     const { store, audit, clock } = this.#deps
@@ -299,7 +301,15 @@ export class ApprovalService implements Approvals {
     id: string,
     state: 'approved' | 'rejected',
     answerer: Answerer,
-    { scope, content: given }: { readonly scope?: Scope; readonly content?: FormInput | undefined } = {},
+    {
+      scope,
+      content: given,
+      reason,
+    }: {
+      readonly scope?: Scope
+      readonly content?: FormInput | undefined
+      readonly reason?: string | undefined
+    } = {},
   ): Promise<Approval> {
     const { store, audit, clock } = this.#deps
     const found = await store.find(id)
@@ -316,12 +326,12 @@ export class ApprovalService implements Approvals {
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
-        ...(await store.answer(row, state, { by, credential, at, scope: scope ?? null, content })),
+        ...(await store.answer(row, state, { by, credential, at, scope: scope ?? null, content, reason })),
         ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
-          details: `approval ${id} ${state} by ${by}${coverage}, action ${row.action_hash}: ${row.summary}`,
+          details: `approval ${id} ${state} by ${by}${coverage}, action ${row.action_hash}: ${row.summary}${because(reason)}`,
         }),
       )
     } catch (error) {
@@ -331,14 +341,13 @@ export class ApprovalService implements Approvals {
       if (settled.state === 'pending') throw error
       throw answered(settled)
     }
-    const answer = content === undefined ? null : JSON.stringify(content)
     const approval = this.#settle({
       ...row,
       state,
       decided_at: at,
       decided_by: by,
       scope: scope ?? null,
-      content: answer,
+      ...answerColumns(content, reason),
     })
     if (grant) await (await this.#openStanding()).granted(row)
     return approval
@@ -449,6 +458,7 @@ function toPending(
     expiresAt: toIso(now + timeoutSecs * 1000),
     decidedAt: undefined,
     decidedBy: undefined,
+    reason: undefined,
     intent: input.intent ?? `use ${input.action}`,
     // Two people decide each time.
     standing: needed === 2 || form ? undefined : input.standing,
@@ -460,3 +470,5 @@ function toPending(
     content: undefined,
   }
 }
+
+const because = (reason: string | undefined): string => (reason === undefined ? '' : `; reason: ${reason}`)

@@ -2,7 +2,7 @@ import { RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Approval, Grant, Person, Scope } from './contract.ts'
 import type { ApprovalProofs } from './proof.ts'
-import { EscalationRow, GrantRow, RequestRow } from './schema.ts'
+import { answerColumns, EscalationRow, GrantRow, RequestRow } from './schema.ts'
 
 export class ApprovalStore {
   readonly #db: PluginDatabase
@@ -61,12 +61,14 @@ export class ApprovalStore {
       at,
       scope,
       content,
+      reason,
     }: Pick<Approval, 'content'> & {
       by: string
       /** What an approver presented beside the API key. */
       credential?: string | undefined
       at: string
       scope: Scope | null
+      reason?: string | undefined
     },
   ): Promise<readonly Statement[]> {
     const { id } = row
@@ -75,13 +77,13 @@ export class ApprovalStore {
       decided_by: by,
       scope,
       credential: credential ?? null,
-      content: content === undefined ? null : JSON.stringify(content),
+      ...answerColumns(content, reason),
     }
     const proof = await (await this.#proofs()).ofRequest({ ...row, ...answer, state })
     const statement = this.#db
       .sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
-      credential = ${answer.credential}, content = ${answer.content}, proof = ${proof},
-      state = CASE WHEN state = 'pending' AND expires_at > ${at}
+      credential = ${answer.credential}, content = ${answer.content}, reason = ${answer.reason},
+      proof = ${proof}, state = CASE WHEN state = 'pending' AND expires_at > ${at}
       AND (needed = 1 OR ${state} = 'rejected') THEN ${state} END WHERE id = ${id}`
     return [statement, ...this.#tellDecided(id)]
   }

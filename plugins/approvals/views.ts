@@ -50,6 +50,7 @@ export function toView(
     first_approved_by: approval.firstBy ?? null,
     form: approval.form ? { ...approval.form, title: approval.form.title ?? null } : null,
     content: approval.content ?? null,
+    reason: approval.reason ?? null,
     escalated_to: asked.flatMap(({ approvalId, channel, to }) => (approvalId === approval.id ? [{ channel, to }] : [])),
   }
 }

@@ -69,6 +69,8 @@ interface DecideOptions {
   readonly scope?: 'once' | 'session'
   /** What is filled in where the approval has a form. */
   readonly fill?: (approval: Approval) => Promise<FormAnswers | undefined> | FormAnswers | undefined
+  /** Of a rejection; the agent reads it. */
+  readonly reason?: string | undefined
 }
 /** As typed: the daemon reads text as what the field is. */
 export type FormAnswers = Readonly<Record<string, string>>
@@ -77,11 +79,11 @@ export async function decide(
   client: DaemonClient,
   verb: 'approve' | 'reject',
   idPrefix: string,
-  { scope = 'once', fill }: DecideOptions = {},
+  { scope = 'once', fill, reason }: DecideOptions = {},
 ) {
   const approval = await requireApproval(client, idPrefix)
   const content = verb === 'approve' ? await fill?.(approval) : undefined
-  const body = omitUndefined({ scope: scope === 'session' ? scope : undefined, content })
+  const body = omitUndefined({ scope: scope === 'session' ? scope : undefined, content, reason })
   const answer = await client.call(
     'POST',
     `/api/approvals/${approval.id}/${verb}`,

@@ -15,6 +15,10 @@ import { decide } from './approval.ts'
 import type { Approval, FormAnswers } from './approval.ts'
 import { askFields, filledIn, readAssignments } from './form.ts'
 
+export const REASON = {
+  reason: { type: 'string', valueHint: 'text', description: 'Why; the agent reads it' },
+} as const
+
 /** The command that gives one of the two answers. */
 export function decisionCommand(
   verb: 'approve' | 'reject',
@@ -36,8 +40,9 @@ export function decisionCommand(
       const set = readAssignments(repeatedFlag(words, 'set'))
       const fill = (approval: Approval): Promise<FormAnswers> | FormAnswers | undefined =>
         approval.form && terminalMode().canType && !args.json ? askFields(approval, set) : filledIn(approval, set)
+      const reason = typeof args['reason'] === 'string' ? args['reason'] : undefined
       const { approval, answer } = await callDaemon(await connect(args), (client) =>
-        decide(client, verb, args.id, { fill }),
+        decide(client, verb, args.id, { fill, reason }),
       )
       if (args.json) {
         printJson(answer)

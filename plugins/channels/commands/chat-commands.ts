@@ -125,7 +125,7 @@ const commands: Readonly<Record<string, Command>> = {
     run: (self, { received, argument }) => self.decide(received, 'approve', argument),
   },
   reject: {
-    takes: '<id>',
+    takes: '<id> [reason]',
     does: 'do not let this be done',
     isUrgent: true,
     operators: 'always',
@@ -294,9 +294,9 @@ export class ChatCommands {
       })
       .join('\n\n')
   }
-  /** Behind the id `name=value` fills in a form. */
+  /** Behind the id `name=value` fills in a form, or stands why it is rejected. */
   async decide(received: Received, verb: 'approve' | 'reject', argument: string): Promise<string> {
-    const [id = '', answers = ''] = argument.split(/\s+(.*)/s, 2)
+    const [id = '', rest = ''] = argument.split(/\s+(.*)/s, 2)
     const found =
       id === '' ? [] : (await this.#waiting(received)).filter((each) => each.id.startsWith(id.toLowerCase()))
     const [approval] = found
@@ -309,10 +309,10 @@ export class ChatCommands {
       inOwnChat: await this.#isOwn(received, approval),
     }
     const approvals = this.#deps.approvals()
-    const content = approval.form && parseAssignments(answers)
+    const content = approval.form && parseAssignments(rest)
     const decided = await (verb === 'approve'
       ? approvals?.approve(approval.id, by, 'once', content)
-      : approvals?.reject(approval.id, by))
+      : approvals?.reject(approval.id, by, rest))
     if (decided?.state === 'pending')
       return `Approved by you; a second person has to approve it too: ${approval.summary}`
     return `${decided?.state === 'approved' ? 'Approved, once' : 'Rejected'}: ${approval.summary}`

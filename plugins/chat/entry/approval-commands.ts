@@ -26,7 +26,7 @@ export async function answerApproval(
   argument: string,
 ): Promise<string> {
   if (!approvals) return MISSING
-  const [id = '', answers = ''] = argument.split(/\s+(.*)/s, 2)
+  const [id = '', rest = ''] = argument.split(/\s+(.*)/s, 2)
   const waiting = await pending(approvals, agentId)
   const found = id === '' ? [] : waiting.filter((each) => each.id.startsWith(id.toLowerCase()))
   const [one] = found
@@ -35,10 +35,10 @@ export async function answerApproval(
     return id === ''
       ? `Say which: /${verb} <id>\n\n${await listApprovals(approvals, agentId)}`
       : `No approval ${id.slice(0, 50)} of this agent is pending. /approvals lists those that are.`
-  const content = one.form && parseAssignments(answers)
+  const content = one.form && parseAssignments(rest)
   const { state, summary } = await (verb === 'approve'
     ? approvals.approve(one.id, principal, 'once', content)
-    : approvals.reject(one.id, principal))
+    : approvals.reject(one.id, principal, rest))
   return `${state === 'approved' ? 'Approved, once' : 'Rejected'}: ${summary}`
 }
 

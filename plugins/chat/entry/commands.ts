@@ -139,7 +139,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
   },
   reject: {
     category: 'approvals',
-    takes: '<id>',
+    takes: '<id> [reason]',
     does: 'do not let this be done',
     run: async ({ approvals }, conversation, id) =>
       (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'reject', id),

@@ -200,6 +200,21 @@ describe.each(engines)('the gate on %s', (engine) => {
     ])
   })
 
+  it('tells the agent why it was rejected, and the audit trail; a reason of blanks is none', async () => {
+    const { gate, service, lines } = await start(engine)
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const answered = await service.reject(request?.id ?? '', 'operator', ' Use "ls -a"\ninstead. ')
+    expect(answered.reason).toBe('Use "ls -a"\ninstead.')
+    expect(await outcome(call)).toContain(String.raw`because a person rejected it: "Use \"ls -a\"\ninstead."`)
+    expect(await service.find(answered.id)).toMatchObject({ state: 'rejected', reason: answered.reason })
+    expect((await lines()).at(-1)).toContain('; reason: Use "ls -a"')
+    const again = gate(attempt({ callId: 'call2', args: { command: 'pwd' } }))
+    const [second] = await pending(service)
+    expect((await service.reject(second?.id ?? '', 'operator', ' \n ')).reason).toBeUndefined()
+    expect(await outcome(again)).toContain('because a person rejected it.')
+  })
+
   it('asks again for other arguments, also when the first were approved', async () => {
     const { gate, service } = await start(engine)
     const call = gate(attempt())
