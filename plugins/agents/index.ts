@@ -62,6 +62,15 @@ export default definePlugin({
   provides: { agents: Agents, family: Family, variables: AgentVariables },
   migrations,
   offline: { ids: async ({ db, log }) => (db ? (await new AgentStore(db, log).all()).map(({ id }) => id) : []) },
+  pages: [
+    {
+      path: 'agents',
+      title: 'Agents',
+      group: 'Agents',
+      file: 'pages/agents.html',
+      assets: ['agents.js', 'agents.css'],
+    },
+  ],
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools, vault }) {
     const store = new AgentStore(db, log)
     const { policy } = config.manifest_signing

@@ -41,6 +41,7 @@ export default definePlugin({
   migrations,
   databaseSidecars: [ANCHOR_FILE],
   offline: { verify: async (parts, options) => (await import('./offline.ts')).verifyOffline(parts, options) },
+  pages: [{ path: 'audit', title: 'Audit trail', group: 'Operations', file: 'pages/audit.html', assets: ['audit.js'] }],
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
     const { homeDir } = services.daemon.config()
     const writers =

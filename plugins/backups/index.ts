@@ -18,6 +18,9 @@ export default definePlugin({
     create: async (parts, options) => (await import('./offline.ts')).createOffline(parts, options),
     restore: async (parts, options) => (await import('./offline.ts')).restoreOffline(parts, options),
   },
+  pages: [
+    { path: 'backups', title: 'Backups', group: 'Operations', file: 'pages/backups.html', assets: ['backups.js'] },
+  ],
   setup({ config, hooks, jobs, log, routes, run, services: { audit, daemon, databaseSnapshots, configuration } }) {
     const limits = { maxFiles: config.max_files, maxBytes: config.max_bytes, maxBackups: config.max_backups }
     const openBackups = async (): Promise<Backups> => {

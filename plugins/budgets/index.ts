@@ -28,6 +28,9 @@ export default definePlugin({
   migrations,
   /** `[budget]` with its defaults. */
   offline: { section: async ({ config }) => v.parse(BudgetSection, config['budget'] ?? {}) },
+  pages: [
+    { path: 'budgets', title: 'Budgets', group: 'Operations', file: 'pages/budgets.html', assets: ['budgets.js'] },
+  ],
   setup({ config: { budget, ...works }, db, hooks, jobs, log, metrics, own, routes, run, services }) {
     const { agents, audit, broadcast, spending } = services
     const store = new BudgetStore(db)

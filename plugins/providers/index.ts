@@ -46,6 +46,7 @@ export default definePlugin({
   optional,
   provides: { providers: Providers, inference: Inference, media: MediaModels, keys: ProviderKeys },
   migrations,
+  pages: [{ path: 'models', title: 'Models', group: 'Connections', file: 'pages/models.html', assets: ['models.js'] }],
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
     const { addresses, keys } = await readStored(ctx)

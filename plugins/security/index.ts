@@ -15,6 +15,9 @@ export default definePlugin({
   config: SecurityConfig,
   hooks: [CollectProbes],
   requires: { audit: Audit, daemon: Daemon },
+  pages: [
+    { path: 'security', title: 'Security', group: 'Operations', file: 'pages/security.html', assets: ['security.js'] },
+  ],
   setup(ctx) {
     const {
       config,

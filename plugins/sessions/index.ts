@@ -55,6 +55,9 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
   provides: { sessions: Sessions },
   migrations,
+  pages: [
+    { path: 'sessions', title: 'Conversations', group: 'Agents', file: 'pages/sessions.html', assets: ['sessions.js'] },
+  ],
   setup({ config, db, hooks, jobs, log, own, routes, services }) {
     const { agents, audit, broadcast } = services
     const store = new SessionStore(db, log)

@@ -20,6 +20,15 @@ export default definePlugin({
   },
   optional: { inference: Inference, channels: ChannelAccounts },
   migrations,
+  pages: [
+    {
+      path: 'settings',
+      title: 'Settings',
+      group: 'Operations',
+      file: 'pages/settings.html',
+      assets: ['settings.js', 'settings.css'],
+    },
+  ],
   async setup(ctx) {
     const { optional, routes, services } = ctx
     const { audit, configuration, daemon } = services

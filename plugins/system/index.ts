@@ -37,6 +37,9 @@ export default definePlugin({
   }),
   requires: { audit: Audit, daemon: Daemon, logs: Logs },
   optional: { agents: Agents, cluster: Cluster, inference: Inference, spending: Spending },
+  pages: [
+    { path: 'logs', title: 'Logs', group: 'Operations', file: 'pages/logs.html', assets: ['logs.js', 'logs.css'] },
+  ],
   async setup({ config, hooks, jobs, log, metrics, optional, own, routes, services: { audit, daemon, logs }, tools }) {
     const agents = () => optional('agents')
     const around = { daemon, agents, cluster: () => optional('cluster'), inference: () => optional('inference') }

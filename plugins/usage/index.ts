@@ -17,6 +17,7 @@ export default definePlugin({
   hooks: [ResolveHourlyQuota],
   provides: { usage: Usage, spending: Spending },
   migrations,
+  pages: [{ path: 'usage', title: 'Usage', group: 'Operations', file: 'pages/usage.html', assets: ['usage.js'] }],
   setup({ db, hooks, optional, routes }) {
     const store = new UsageStore(db)
     routes.add(

@@ -19,6 +19,7 @@ const KIT: ReadonlySet<string> = new Set([
   'live.js',
   'login.js',
   'navigation.js',
+  'tables.js',
 ])
 
 type Plugins = readonly PluginStatus[]

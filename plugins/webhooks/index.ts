@@ -28,6 +28,9 @@ export default definePlugin({
   optional: { inference: Inference, channels: ChannelMessages },
   provides: { sender: WebhookSender },
   migrations,
+  pages: [
+    { path: 'webhooks', title: 'Webhooks', group: 'Connections', file: 'pages/webhooks.html', assets: ['webhooks.js'] },
+  ],
   setup(ctx) {
     const { config, hooks, jobs, log, routes, run, services } = ctx
     const background = (work: () => Promise<void>): void => {

@@ -16,7 +16,7 @@ export function queueView({ lanes }, dead, { onRetry, onRetryAll }) {
     element('h2', {}, 'Queue'),
     element(
       'div',
-      { className: 'card lanes' },
+      { className: 'card lanes', role: 'region', 'aria-label': 'Lanes of the queue', tabindex: '0' },
       element(
         'table',
         {},

@@ -4,7 +4,7 @@ import { followChanges } from './live.js'
 import { showNavigation } from './navigation.js'
 
 /**
- * As `withKey`, for a page with an element `live`: once `load` has run, the navigation is filled and the page follows what
+ * As `withKey`, for a page with an element `live`: the navigation is filled, and once `load` has run the page follows what
  * changes, as `followChanges` does. `onOpen` runs then too.
  */
 export function livePage({ content, submit, load, words, everyMs, onOpen }) {
@@ -14,10 +14,11 @@ export function livePage({ content, submit, load, words, everyMs, onOpen }) {
     content: [...content, indicator],
     submit,
     async load() {
+      // First: whoever cannot see this page can go to another one.
+      if (!isOpen) await showNavigation()
       await load()
       if (isOpen) return
       isOpen = true
-      void showNavigation()
       followChanges({ words, everyMs, refresh, indicator })
       onOpen?.()
     },

@@ -1,0 +1,66 @@
+import { element } from './elements.js'
+
+/**
+ * A table that scrolls inside of its place. `columns` are `{ title, cell, isNumber }`, where `cell(row)` is a text or
+ * an element; `empty` is what stands there without rows, and should say what to do.
+ */
+export function table({ caption, columns, rows, empty }) {
+  if (rows.length === 0) return element('p', { className: 'hint' }, empty)
+  const heading = ({ title, isNumber }) => element('th', { scope: 'col', className: isNumber && 'number' }, title)
+  const cell = (row, { cell: of, isNumber }) => element('td', { className: isNumber && 'number' }, of(row))
+  return element(
+    'div',
+    { className: 'table', role: 'region', 'aria-label': caption, tabindex: '0' },
+    element(
+      'table',
+      {},
+      element('caption', { className: 'hidden' }, caption),
+      element('thead', {}, element('tr', {}, columns.map(heading))),
+      element(
+        'tbody',
+        {},
+        rows.map((row) =>
+          element(
+            'tr',
+            {},
+            columns.map((column) => cell(row, column)),
+          ),
+        ),
+      ),
+    ),
+  )
+}
+
+/** A bar for each of `rows`, which are `{ label, value, text }`, as long as its value is against the largest. */
+export function bars(caption, rows) {
+  const most = Math.max(0, ...rows.map(({ value }) => value))
+  return element(
+    'figure',
+    { className: 'bars' },
+    element('figcaption', {}, caption),
+    element(
+      'ul',
+      {},
+      rows.map(({ label, value, text }) => {
+        const bar = element('span', { className: 'bar', 'aria-hidden': 'true' })
+        bar.style.inlineSize = `${most === 0 ? 0 : (100 * value) / most}%`
+        return element('li', {}, element('span', {}, label), element('span', {}, bar), element('span', {}, text))
+      }),
+    ),
+  )
+}
+
+/** US dollars: to the cent, or as exactly as it takes for a small sum. */
+export function money(usd) {
+  const small = usd > 0 && usd < 0.01
+  const digits = small ? { maximumSignificantDigits: 2 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 }
+  return new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', ...digits }).format(usd)
+}
+/** A number with its thousands apart. */
+export const count = (value) => value.toLocaleString()
+/** A number of bytes, rounded. */
+export function bytes(value) {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  const power = value < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3))
+  return `${(value / 1000 ** power).toLocaleString(undefined, { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`
+}
