@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, Refusal, UpstreamFailure } from 'svc/sdk'
-import { verifySecret, verifySignature, waitForEnd } from 'svc/channels'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { readWebhookBody, verifySecret, verifySignature, waitForEnd } from 'svc/channels'
 import type { ChannelConnection, ChannelLink, JsonObject, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { WhatsAppConfig } from './config.ts'
 import { decodeMessage } from './decode.ts'
@@ -44,13 +44,13 @@ async function receiveRequest(link: Link, request: WebhookRequest): Promise<Webh
     return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: challenge }
   }
   verifySignature(request.body, request.header('x-hub-signature-256'), { secret: app_secret, prefix: 'sha256=' })
-  for (const value of readValues(request.body)) await receiveValue(link, value)
+  for (const value of readValues(request)) await receiveValue(link, value)
   return { status: 200 }
 }
 
 /** The parts of a notification that are about messages. */
-function readValues(body: Uint8Array): readonly ChangeValue[] {
-  const parsed = v.safeParse(Notification, readBody(body))
+function readValues(request: WebhookRequest): readonly ChangeValue[] {
+  const parsed = v.safeParse(Notification, readWebhookBody(request))
   // Meta repeats for days what is not answered with 200, so kinds that nobody knows are taken and left.
   if (!parsed.success) return []
   return parsed.output.entry
@@ -60,14 +60,6 @@ function readValues(body: Uint8Array): readonly ChangeValue[] {
       const result = v.safeParse(ChangeValue, value)
       return result.success ? [result.output] : []
     })
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }
 
 async function receiveValue(link: Link, value: ChangeValue): Promise<void> {

@@ -2,7 +2,15 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import { ApiClient, pollInBackground, signContent, verifySecret, verifySignature, verifyTimestamp } from 'svc/channels'
+import {
+  ApiClient,
+  pollInBackground,
+  readWebhookBody,
+  signContent,
+  verifySecret,
+  verifySignature,
+  verifyTimestamp,
+} from 'svc/channels'
 import type { ApiAnswer, ErrorFinder } from 'svc/channels'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
@@ -130,6 +138,14 @@ describe('webhook signatures', () => {
     ['a timestamp that is none', () => verifyTimestamp(Number('x'), NOW, 300_000)],
   ])('refuses %s', (_, check) => {
     expect(check).toThrow(Refusal)
+  })
+})
+
+describe('readWebhookBody', () => {
+  it('reads JSON, and refuses what is none', () => {
+    expect(readWebhookBody({ body: Buffer.from('{"text":"ä"}') })).toEqual({ text: 'ä' })
+    for (const body of ['', '{', '['.repeat(100_000)])
+      expect(() => readWebhookBody({ body: Buffer.from(body) })).toThrow('The body is not JSON')
   })
 })
 
