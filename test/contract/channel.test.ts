@@ -1,5 +1,6 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
+import { FakeLine } from '../support/platforms/line.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
@@ -13,6 +14,7 @@ import type { ChannelRow } from './channel.ts'
 
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
+const line = () => import('../../adapters/channels/line/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
@@ -26,6 +28,7 @@ const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 const channels: readonly ChannelRow[] = [
   { name: 'discord', load: discord, start: startFakeDiscord },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
+  { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
