@@ -6,6 +6,7 @@ import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
+import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { FakeZulip } from '../support/platforms/zulip.ts'
@@ -20,6 +21,7 @@ const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
+const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
@@ -36,6 +38,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'telegram', load: telegram, start: () => FakeTelegram.start() },
   { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
+  { name: 'viber', load: viber, start: () => FakeViber.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
   { name: 'zulip', load: zulip, start: () => FakeZulip.start() },
