@@ -1,11 +1,10 @@
 import * as v from 'valibot'
 import { omitUndefined } from 'svc/sdk'
-import { readWebhookBody, verifySignature } from 'svc/channels'
+import { NameCache, readWebhookBody, verifySignature } from 'svc/channels'
 import type { ChannelLink, InboundMessage, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { LineApi } from './api.ts'
 import type { LineConfig } from './config.ts'
 import { decodeEvent } from './decode.ts'
-import { Names } from './names.ts'
 import type { LineSender } from './sender.ts'
 import { Callback, Event } from './wire.ts'
 
@@ -18,14 +17,14 @@ export class LineWebhook {
   readonly #api: LineApi
   readonly #sender: LineSender
   readonly #botId: string
-  readonly #names: Names
+  readonly #names: NameCache
 
   constructor(link: ChannelLink<LineConfig>, api: LineApi, sender: LineSender, botId: string) {
     this.#link = link
     this.#api = api
     this.#sender = sender
     this.#botId = botId
-    this.#names = new Names(link)
+    this.#names = new NameCache(link, 'line')
   }
 
   async answer(request: WebhookRequest): Promise<WebhookAnswer> {

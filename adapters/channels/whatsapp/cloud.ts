@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
-import { readWebhookBody, verifySecret, verifySignature, waitForEnd } from 'svc/channels'
+import { UpstreamFailure } from 'svc/sdk'
+import { answerGraphRequest, waitForEnd } from 'svc/channels'
 import type { ChannelConnection, ChannelLink, JsonObject, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { WhatsAppConfig } from './config.ts'
 import { decodeMessage } from './decode.ts'
@@ -35,23 +35,16 @@ function readPhone(api: CloudApi) {
   return api.call(api.phonePath('?fields=display_phone_number,verified_name'), {}, Phone)
 }
 
-async function receiveRequest(link: Link, request: WebhookRequest): Promise<WebhookAnswer> {
-  const { verify_token = '', app_secret = '' } = link.config
-  if (request.method === 'GET') {
-    verifySecret(request.query.get('hub.verify_token') ?? undefined, verify_token)
-    if (request.query.get('hub.mode') !== 'subscribe') throw new Refusal('invalid_request', 'hub.mode is not subscribe')
-    const challenge = (request.query.get('hub.challenge') ?? '').slice(0, 256)
-    return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: challenge }
-  }
-  verifySignature(request.body, request.header('x-hub-signature-256'), { secret: app_secret, prefix: 'sha256=' })
-  for (const value of readValues(request)) await receiveValue(link, value)
-  return { status: 200 }
+function receiveRequest(link: Link, request: WebhookRequest): Promise<WebhookAnswer> {
+  const { verify_token: verifyToken = '', app_secret: appSecret = '' } = link.config
+  return answerGraphRequest(request, { verifyToken, appSecret }, async (notification) => {
+    for (const value of readValues(notification)) await receiveValue(link, value)
+  })
 }
 
 /** The parts of a notification that are about messages. */
-function readValues(request: WebhookRequest): readonly ChangeValue[] {
-  const parsed = v.safeParse(Notification, readWebhookBody(request))
-  // Meta repeats for days what is not answered with 200, so kinds that nobody knows are taken and left.
+function readValues(notification: unknown): readonly ChangeValue[] {
+  const parsed = v.safeParse(Notification, notification)
   if (!parsed.success) return []
   return parsed.output.entry
     .flatMap(({ changes }) => changes)

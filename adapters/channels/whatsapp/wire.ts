@@ -59,11 +59,3 @@ export const Uploaded = v.object({ id: v.string() })
 export const MediaAddress = v.object({ url: v.string() })
 export const Phone = v.object({ display_phone_number: v.string(), verified_name: v.optional(v.string()) })
 export const Done = v.object({ success: v.boolean() })
-
-export const Failure = v.object({
-  error: v.object({
-    code: v.number(),
-    message: v.optional(v.string(), ''),
-    error_data: v.optional(v.object({ details: v.optional(v.string()) })),
-  }),
-})

@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import {
   ApiClient,
+  NameCache,
   pollInBackground,
   readWebhookBody,
   signContent,
@@ -146,6 +147,27 @@ describe('readWebhookBody', () => {
     expect(readWebhookBody({ body: Buffer.from('{"text":"ä"}') })).toEqual({ text: 'ä' })
     for (const body of ['', '{', '['.repeat(100_000)])
       expect(() => readWebhookBody({ body: Buffer.from(body) })).toThrow('The body is not JSON')
+  })
+})
+
+describe('NameCache', () => {
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+  const failing = (retry: 'later' | 'never') => () =>
+    Promise.reject(new UpstreamFailure('fake', 'no', { reason: 'not_found', retry }))
+
+  it('asks once for a name, and once for one that there is not', async () => {
+    const names = new NameCache({ log }, 'fake')
+    expect(await names.find('1', async () => 'Ada')).toBe('Ada')
+    expect(await names.find('1', async () => 'Bo')).toBe('Ada')
+    expect(await names.find('2', failing('never'))).toBe('2')
+    expect(await names.find('2', async () => 'Bo')).toBe('2')
+    expect(await names.find('3', async () => '')).toBe('3')
+  })
+
+  it('asks again after a failure that may pass', async () => {
+    const names = new NameCache({ log }, 'fake')
+    expect(await names.find('1', failing('later'))).toBe('1')
+    expect(await names.find('1', async () => 'Ada')).toBe('Ada')
   })
 })
 
