@@ -3,6 +3,7 @@ import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
+import { FakeMessenger } from '../support/platforms/messenger.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -18,6 +19,7 @@ const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
+const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -33,6 +35,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
+  { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
