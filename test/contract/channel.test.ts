@@ -8,6 +8,7 @@ import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeViber } from '../support/platforms/viber.ts'
+import { FakeWebex } from '../support/platforms/webex.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { FakeZulip } from '../support/platforms/zulip.ts'
@@ -24,6 +25,7 @@ const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
 const viber = () => import('../../adapters/channels/viber/adapter.ts')
+const webex = () => import('../../adapters/channels/webex/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
@@ -42,6 +44,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'telegram', load: telegram, start: () => FakeTelegram.start() },
   { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
   { name: 'viber', load: viber, start: () => FakeViber.start() },
+  { name: 'webex', load: webex, start: () => FakeWebex.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
   { name: 'zulip', load: zulip, start: () => FakeZulip.start() },

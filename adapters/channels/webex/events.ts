@@ -1,0 +1,167 @@
+import * as v from 'valibot'
+import { omitUndefined, SerialQueue, UpstreamFailure } from 'svc/sdk'
+import { NameCache, readWebhookBody, SavedPosition, verifySignature } from 'svc/channels'
+import type { ChannelLink, InboundAttachment, InboundMessage, WebhookAnswer, WebhookRequest } from 'svc/channels'
+import { PAGE } from './api.ts'
+import type { WebexApi } from './api.ts'
+import type { WebexConfig } from './config.ts'
+import { decodeAction, decodeMessage, timeOf } from './decode.ts'
+import { ActiveRoom, Message, Notification } from './wire.ts'
+import type { Person } from './wire.ts'
+
+/** Notifications of messages that are older are repeated ones. */
+const MAX_AGE_MS = 86_400_000
+/** Pages that are read of one space. What is older was written while the daemon was away for very long. */
+const MAX_PAGES = 10
+const MAX_FILES = 20
+
+/** Passes on messages: those that Webex tells of, and those that were written while nobody listened. */
+export class WebexEvents {
+  readonly #link: ChannelLink<WebexConfig>
+  readonly #api: WebexApi
+  readonly #me: Person
+  readonly #position: SavedPosition
+  readonly #names: NameCache
+  readonly #work = new SerialQueue()
+  readonly #failed = Promise.withResolvers<unknown>()
+  #last = ''
+  #hasFailed = false
+
+  constructor(link: ChannelLink<WebexConfig>, api: WebexApi, me: Person) {
+    this.#link = link
+    this.#api = api
+    this.#me = me
+    this.#position = new SavedPosition(link, 'last')
+    this.#names = new NameCache(link, 'webex')
+  }
+
+  /**
+   * Settles with what went wrong with a notification. Webex does not repeat it: the next connection reads the message
+   * from where this one came to.
+   */
+  get failed(): Promise<unknown> {
+    return this.#failed.promise
+  }
+  flush(): Promise<void> {
+    return this.#position.flush()
+  }
+
+  async answer(request: WebhookRequest): Promise<WebhookAnswer> {
+    if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
+    const { webhook_secret: secret } = this.#link.config
+    verifySignature(request.body, request.header('x-spark-signature'), { secret, hash: 'sha1' })
+    const parsed = v.safeParse(Notification, readWebhookBody(request))
+    if (!parsed.success || parsed.output.createdBy !== this.#me.id) return { status: 200 }
+    const { resource, event, data } = parsed.output
+    if (data.personId === this.#me.id) return { status: 200 }
+    try {
+      await this.#work.run(() => this.#receiveEvent(resource, event, data.id))
+    } catch (error) {
+      this.#hasFailed = true
+      this.#failed.resolve(error)
+      throw error
+    }
+    return { status: 200 }
+  }
+
+  /** Reads what was written since the last message that was dealt with. The first time there is nothing to read. */
+  async catchUp(): Promise<void> {
+    const since = await this.#position.read()
+    if (since === undefined) {
+      this.#last = new Date(this.#link.now()).toISOString()
+      return this.#position.write(this.#last)
+    }
+    this.#last = since
+    const rooms = (await this.#api.rooms()).flatMap((raw) => (v.is(ActiveRoom, raw) ? [raw] : []))
+    const missed: Message[] = []
+    for (const { id, type, lastActivity } of rooms)
+      if (timeOf(lastActivity) > since) missed.push(...(await this.#missedIn(id, type, since)))
+    const inOrder = missed.toSorted((one, other) => Date.parse(one.created) - Date.parse(other.created))
+    for (const message of inOrder) await this.#work.run(() => this.#receive(message, false))
+  }
+
+  async #missedIn(roomId: string, type: string, since: string): Promise<readonly Message[]> {
+    const onlyMentions = this.#me.type === 'bot' && type !== 'direct'
+    const missed: Message[] = []
+    let before: string | undefined
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const items = await this.#api.messages(roomId, before, onlyMentions)
+      const messages = items.flatMap((raw) => {
+        const parsed = v.safeParse(Message, raw)
+        return parsed.success ? [parsed.output] : []
+      })
+      missed.push(...messages.filter(({ created }) => timeOf(created) > since))
+      const last = messages.at(-1)
+      if (items.length < PAGE || !last || last.id === before || timeOf(last.created) <= since) return missed
+      before = last.id
+    }
+    this.#link.log.warn('There were too many messages on Webex meanwhile: older ones were left out', { roomId })
+    return missed
+  }
+
+  async #receiveEvent(resource: string, event: string, id: string): Promise<void> {
+    if (resource === 'attachmentActions') return this.#receiveAction(id)
+    if (resource !== 'messages' || (event !== 'created' && event !== 'updated')) return
+    const message = await unlessGone(this.#api.message(id))
+    if (!message) return
+    const changed = Date.parse(timeOf((event === 'updated' && message.updated) || message.created))
+    if (this.#link.now() - changed > MAX_AGE_MS)
+      return this.#link.log.warn('Webex told of a message of more than a day ago: it was left out')
+    await this.#receive(message, event === 'updated')
+  }
+
+  async #receiveAction(id: string): Promise<void> {
+    const action = await unlessGone(this.#api.action(id))
+    if (!action) return
+    const { type } = await this.#api.room(action.roomId)
+    const message = decodeAction(action, type === 'direct')
+    if (message) await this.#link.receive(await this.#named(message))
+  }
+
+  async #receive(message: Message, isEdit: boolean): Promise<void> {
+    const decoded = decodeMessage(message, this.#me.id, isEdit)
+    if (decoded) {
+      const attachments = await this.#describe(message.files ?? [])
+      await this.#link.receive({ ...(await this.#named(decoded)), attachments })
+    }
+    const created = timeOf(message.created)
+    if (isEdit || this.#hasFailed || created <= this.#last) return
+    this.#last = created
+    this.#position.set(created)
+  }
+
+  async #named(message: InboundMessage): Promise<InboundMessage> {
+    const { chat, sender } = message
+    const known = await this.#names.find(sender.id, () => this.#api.personName(sender.id))
+    const title =
+      chat.kind === 'group'
+        ? await this.#names.find(chat.id, async () => (await this.#api.room(chat.id)).title ?? '')
+        : undefined
+    const name = known === sender.id ? sender.name : known
+    return { ...message, chat: omitUndefined({ ...chat, title }), sender: { ...sender, name } }
+  }
+
+  /** A file that Webex does not describe, as while it is searched for viruses, has no name yet. */
+  async #describe(files: readonly string[]): Promise<readonly InboundAttachment[]> {
+    const described: InboundAttachment[] = []
+    for (const url of files.slice(0, MAX_FILES))
+      try {
+        described.push(await this.#api.describeFile(url))
+      } catch (error) {
+        if (!(error instanceof UpstreamFailure)) throw error
+        this.#link.log.debug('Webex did not describe a file', { error })
+        described.push({ kind: 'file', name: 'file', mime: 'application/octet-stream', reference: { url } })
+      }
+    return described
+  }
+}
+
+/** `undefined` for what was removed meanwhile, or is not for the bot. */
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof UpstreamFailure && error.reason === 'not_found') return undefined
+    throw error
+  }
+}
