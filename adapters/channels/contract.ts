@@ -32,6 +32,8 @@ export type {
 } from './message.ts'
 
 // What adapters have in common
+export { AccessToken } from './access-token.ts'
+export type { IssuedToken } from './access-token.ts'
 export { ApiClient, trimSlashes } from './api-client.ts'
 export type { ApiClientOptions, ApiRequest } from './api-client.ts'
 export { ignoreMissing, reasonOfStatus, toFailure } from './api-failure.ts'
@@ -45,6 +47,8 @@ export type { GraphSecrets } from './graph-webhook.ts'
 export { isoTime } from './iso-time.ts'
 export { NameCache } from './name-cache.ts'
 export { PartialSends } from './partial-sends.ts'
+export { bearerToken, PublishedKeys, verifyToken } from './signed-token.ts'
+export type { FindKey, TokenClaims, TokenRules } from './signed-token.ts'
 export { tlsFields, toTlsOptions } from './tls-fields.ts'
 export { readWebhookBody } from './webhook-body.ts'
 export { signContent, verifySecret, verifySignature, verifyTimestamp } from './webhook-signature.ts'

@@ -40,7 +40,7 @@ export function verifyTimestamp(ms: number, now: number, windowMs: number): void
 }
 
 /** The same for every cause, so that an answer does not tell an attacker what was right. */
-function unauthorized(): Refusal {
+export function unauthorized(): Refusal {
   return new Refusal('unauthorized', 'The request is not signed with the secret of this channel')
 }
 
