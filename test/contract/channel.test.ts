@@ -6,6 +6,7 @@ import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
+import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebex } from '../support/platforms/webex.ts'
@@ -23,6 +24,7 @@ const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
+const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
 const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webex = () => import('../../adapters/channels/webex/adapter.ts')
@@ -41,6 +43,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
+  { name: 'teams', load: teams, start: () => FakeTeams.start() },
   { name: 'telegram', load: telegram, start: () => FakeTelegram.start() },
   { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
   { name: 'viber', load: viber, start: () => FakeViber.start() },
