@@ -1,4 +1,5 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
@@ -17,6 +18,7 @@ import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
+const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
@@ -35,6 +37,8 @@ const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 /** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
   { name: 'discord', load: discord, start: startFakeDiscord },
+  { name: 'google_chat', load: googleChat, start: () => FakeGoogleChat.start() },
+  { name: 'google_chat as an add-on', load: googleChat, start: () => FakeGoogleChat.start({ addOn: true }) },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },

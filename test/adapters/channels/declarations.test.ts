@@ -20,9 +20,11 @@ async function declarationOf(name: string): Promise<ChannelDeclaration | undefin
   return declared
 }
 
-describe.each(folders)('the channel %s', (name) => {
+describe.each(folders)('the channel %s', (folder) => {
+  const name = folder.replaceAll('-', '_')
+
   it('is one of the names that svc knows, in its category', async () => {
-    const declared = await declarationOf(name)
+    const declared = await declarationOf(folder)
     expect(declared?.name).toBe(name)
     expect(knownChannels().find((known) => known.name === name)).toMatchObject({
       title: declared?.title,
@@ -31,13 +33,13 @@ describe.each(folders)('the channel %s', (name) => {
   })
 
   it('says how it is set up', async () => {
-    const { setup } = (await declarationOf(name)) ?? {}
+    const { setup } = (await declarationOf(folder)) ?? {}
     expect(setup?.minutes).toBeGreaterThan(0)
     for (const step of setup?.steps ?? ['']) expect(step).toMatch(/^[A-Z].+\.$/)
   })
 
   it('has a page in the documents, with a configuration and its limits', () => {
-    const path = `${root}/docs/channels/${name}.md`
+    const path = `${root}/docs/channels/${folder}.md`
     expect(existsSync(path)).toBe(true)
     expect(readFileSync(path, 'utf8')).toContain(`[channels.${name}]`)
   })

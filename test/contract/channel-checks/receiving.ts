@@ -140,7 +140,7 @@ export const receiving: readonly ChannelCheck[] = [
   {
     id: 'receive-edits',
     title: 'an edited message comes with the id of the first version',
-    applies: ({ adapter }) => adapter.capabilities.edit !== undefined,
+    applies: ({ adapter, platform }) => adapter.capabilities.edit !== undefined && !platform.hidesEdits,
     async run(stage) {
       await stage.open()
       const id = await stage.platform.deliver({ text: 'old' })

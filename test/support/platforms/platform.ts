@@ -98,6 +98,8 @@ export interface FakePlatform extends AsyncDisposable {
   readonly removes?: boolean
   /** The server passes no typing indicators on, although others of its kind do. */
   readonly hidesTyping?: boolean
+  /** People edit their messages, and the platform does not tell the bot. */
+  readonly hidesEdits?: boolean
 
   /** Everything that is shown, in order. */
   readonly sent: readonly PlatformMessage[]
