@@ -1,4 +1,5 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
@@ -18,6 +19,7 @@ import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
+const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
@@ -37,6 +39,7 @@ const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 /** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
   { name: 'discord', load: discord, start: startFakeDiscord },
+  { name: 'flock', load: flock, start: () => FakeFlock.start() },
   { name: 'google_chat', load: googleChat, start: () => FakeGoogleChat.start() },
   { name: 'google_chat as an add-on', load: googleChat, start: () => FakeGoogleChat.start({ addOn: true }) },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
