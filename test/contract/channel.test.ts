@@ -7,6 +7,7 @@ import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
+import { FakePumble } from '../support/platforms/pumble.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -27,6 +28,7 @@ const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
+const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -48,6 +50,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
+  { name: 'pumble', load: pumble, start: () => FakePumble.start() },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'teams', load: teams, start: () => FakeTeams.start() },
