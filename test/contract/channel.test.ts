@@ -6,6 +6,7 @@ import { FakeLine } from '../support/platforms/line.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
+import { FakeNostr } from '../support/platforms/nostr.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { FakePumble } from '../support/platforms/pumble.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
@@ -27,6 +28,7 @@ const line = () => import('../../adapters/channels/line/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
+const nostr = () => import('../../adapters/channels/nostr/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
@@ -49,6 +51,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
+  { name: 'nostr', load: nostr, start: () => FakeNostr.start() },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
   { name: 'pumble', load: pumble, start: () => FakePumble.start() },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
