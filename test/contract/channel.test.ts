@@ -14,6 +14,7 @@ import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebex } from '../support/platforms/webex.ts'
+import { FakeThreema } from '../support/platforms/threema.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { FakeZulip } from '../support/platforms/zulip.ts'
@@ -36,6 +37,7 @@ const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
 const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webex = () => import('../../adapters/channels/webex/adapter.ts')
+const threema = () => import('../../adapters/channels/threema/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
@@ -61,6 +63,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
   { name: 'viber', load: viber, start: () => FakeViber.start() },
   { name: 'webex', load: webex, start: () => FakeWebex.start() },
+  { name: 'threema', load: threema, start: () => FakeThreema.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
   { name: 'zulip', load: zulip, start: () => FakeZulip.start() },
