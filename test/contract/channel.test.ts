@@ -16,6 +16,8 @@ import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebex } from '../support/platforms/webex.ts'
 import { FakeThreema } from '../support/platforms/threema.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
+import { FakeWeChatAccount } from '../support/platforms/wechat-account.ts'
+import { FakeWeChat } from '../support/platforms/wechat.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { FakeZulip } from '../support/platforms/zulip.ts'
 import { testChannel } from './channel.ts'
@@ -39,6 +41,13 @@ const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webex = () => import('../../adapters/channels/webex/adapter.ts')
 const threema = () => import('../../adapters/channels/threema/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
+const wechat = () => import('../../adapters/channels/wechat/adapter.ts')
+/** It sends pictures alone, and is sent no files. */
+const wechatAccount = async () => {
+  const { default: adapter } = await wechat()
+  const { attachments: _, ...capabilities } = adapter.capabilities
+  return { default: { ...adapter, capabilities } }
+}
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 
@@ -65,6 +74,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'webex', load: webex, start: () => FakeWebex.start() },
   { name: 'threema', load: threema, start: () => FakeThreema.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
+  { name: 'wechat', load: wechat, start: () => FakeWeChat.start() },
+  { name: 'wechat by an official account', load: wechatAccount, start: () => FakeWeChatAccount.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
   { name: 'zulip', load: zulip, start: () => FakeZulip.start() },
 ]
