@@ -103,12 +103,12 @@ export class RelayListener {
         missed.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
         this.#start,
       )
+      caughtUp.resolve()
       for (const [index, relay] of relays.entries()) {
         const result = missed[index]
         if (result?.status === 'rejected') await this.#drop(relay, result.reason)
         else this.#positions.get(relay.url)?.set(String(now))
       }
-      caughtUp.resolve()
     } catch (error) {
       caughtUp.reject(error)
       throw error

@@ -71,8 +71,10 @@ export class Relay {
         ? { retry: 'later', reason: `the relay ${this.host} closed the connection with ${code}` }
         : endOf(failure),
     )
-    this.#lost = this.ended.then(({ reason, retry }) => {
-      throw new UpstreamFailure('nostr', reason, { reason: 'network', retry })
+    // Not `ended`, which waits for the work of events, and that may wait for an answer.
+    this.#lost = raw.closed.then(({ code }) => {
+      const message = `the relay ${this.host} closed the connection with ${code}`
+      throw new UpstreamFailure('nostr', message, { reason: 'network', retry: 'later' })
     })
     // Told by `ended` when nothing waits.
     this.#lost.catch(() => undefined)

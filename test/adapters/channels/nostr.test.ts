@@ -10,7 +10,7 @@ import { Identity } from '../../../adapters/channels/nostr/identity.ts'
 import { usableRelays } from '../../../adapters/channels/nostr/message-relays.ts'
 import { Rumor } from '../../../adapters/channels/nostr/wire.ts'
 import type { Event } from '../../../adapters/channels/nostr/wire.ts'
-import { bytesOf } from '../../contract/channel-checks/check.ts'
+import { bytesOf, within } from '../../contract/channel-checks/check.ts'
 import { ChannelStage } from '../../contract/channel-stage.ts'
 import { parsed, testHostileInput } from '../../support/hostile-input.ts'
 import { FakeNostr } from '../../support/platforms/nostr.ts'
@@ -83,6 +83,20 @@ describe('nostr', () => {
     expect(connection.warnings?.()[0]).toContain('restricted: this relay is for its members')
     fake.closeSubscriptions('error: shutting down idle subscription')
     expect(await connection.closed).toMatchObject({ retry: 'later', reason: expect.stringContaining('shutting down') })
+  })
+
+  it('ends at once while it waits for older messages, with newer ones behind them', async () => {
+    const fake = await FakeNostr.start({ hidesOlder: true })
+    await fake.deliver({ text: 'stored' })
+    await using stage = new ChannelStage(adapter, fake)
+    const opening = stage.adapter.open(stage.test.link)
+    await fake.waitForOlder()
+    const before = stage.test.heard
+    await fake.deliver({ text: 'new' })
+    await expect.poll(() => stage.test.heard).toBeGreaterThan(before)
+    stage.test.abort()
+    await within('the end', expect(opening).rejects.toThrow('the link ended'))
+    expect(stage.test.received).toEqual([])
   })
 
   it('answers people with old apps as they write, and looks for a message that may have been sent', async () => {

@@ -34,6 +34,8 @@ interface Client {
 export interface FakeNostrOptions {
   /** Events that it sends for one request, whatever was asked for. */
   readonly page?: number
+  /** It never answers a request for older messages. */
+  readonly hidesOlder?: boolean
   /** It takes events only of whom it knows. */
   readonly closesWrites?: boolean
   /** Another relay, with the same people. */
@@ -66,6 +68,7 @@ export class FakeNostr implements FakePlatform {
   readonly #options: FakeNostrOptions
   readonly #clients = new Set<Client>()
   readonly #listening = new Presence<Client>()
+  readonly #older = new Presence<Client>()
   readonly #shown = new Shown()
   readonly #rumors = new Map<string, Rumor>()
   readonly #files = new Map<string, Uint8Array>()
@@ -122,6 +125,10 @@ export class FakeNostr implements FakePlatform {
   setWebhook(): void {}
   async waitForListener(): Promise<void> {
     await this.#listening.wait()
+  }
+  /** Settles when somebody asked for older messages. */
+  async waitForOlder(): Promise<void> {
+    await this.#older.wait()
   }
   async disconnect(): Promise<void> {
     for (const client of this.#clients) {
@@ -257,6 +264,7 @@ export class FakeNostr implements FakePlatform {
     const readers = [...(filter['#p'] ?? []), ...(filter.authors ?? [])]
     if (isPrivate && (reader === undefined || !readers.includes(reader)))
       return peer.send(['CLOSED', id, 'auth-required: messages are for their readers'])
+    if (this.#options.hidesOlder === true && filter.until !== undefined) return this.#older.set(client)
     const found = this.events.filter((event) => matchFilter(filter, event)).toSorted(newestFirst)
     const limit = Math.min(filter.limit ?? Infinity, this.#options.page ?? 500)
     for (const event of found.slice(0, limit)) peer.send(['EVENT', id, event])
