@@ -1,39 +1,42 @@
 import { UpstreamFailure } from 'svc/sdk'
+import type { ChannelLink } from './channel.ts'
 
-/** A token as the platform issues it. */
+/** What a platform gives for the credentials of an app. */
 export interface IssuedToken {
   readonly token: string
-  readonly expiresInSecs: number
+  /** Seconds for which the platform accepts it. */
+  readonly lifetimeSecs: number
 }
 
 /** Tokens are renewed this long before they expire, so that none expires on its way. */
 const RENEW_EARLY_MS = 300_000
 
 /**
- * The access token that the credentials of an account are exchanged for. Kept until shortly before it expires, or until
+ * The access token that the credentials of an app are exchanged for. It is kept until shortly before it expires, or until
  * the platform refuses it.
  */
 export class AccessToken {
-  readonly #now: () => number
-  readonly #exchange: () => Promise<IssuedToken>
+  readonly #link: Pick<ChannelLink<unknown>, 'now'>
+  readonly #issue: () => Promise<IssuedToken>
   #current: { readonly token: string; readonly renewAt: number } | undefined
-  #exchanging: Promise<string> | undefined
+  #pending: Promise<string> | undefined
 
-  constructor(deps: { now(): number; exchange(): Promise<IssuedToken> }) {
-    this.#now = () => deps.now()
-    this.#exchange = () => deps.exchange()
+  constructor(link: Pick<ChannelLink<unknown>, 'now'>, issue: () => Promise<IssuedToken>) {
+    this.#link = link
+    this.#issue = issue
   }
 
   /** The token. Who asks while one is being issued waits for the same one. */
   get(): Promise<string> {
-    if (this.#current && this.#now() < this.#current.renewAt) return Promise.resolve(this.#current.token)
-    this.#exchanging ??= this.#renew()
-    return this.#exchanging
+    if (this.#current && this.#link.now() < this.#current.renewAt) return Promise.resolve(this.#current.token)
+    this.#pending ??= this.#renew()
+    return this.#pending
   }
 
   /**
-   * Makes a request with the token. A kept token that is refused may have been revoked: the request is made once more
-   * with a new one. It was not carried out before.
+   * Makes a request with the token. A kept token that is refused (`reason: 'auth'`), or one of which the platform says
+   * that it has expired (`retry: 'later'` besides), may have been taken back before its time: the request, which was not
+   * carried out, is made once more with a new one. Throws what the request throws.
    */
   async use<T>(request: (token: string) => Promise<T>): Promise<T> {
     const kept = this.#current
@@ -41,21 +44,34 @@ export class AccessToken {
     try {
       return await request(token)
     } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.reason !== 'auth' || kept?.token !== token) throw error
-      if (this.#current === kept) this.#current = undefined
-      return request(await this.get())
+      if (!isRefused(error) || (kept?.token !== token && error.retry === 'never')) throw error
+      if (this.#current?.token === token) this.#current = undefined
+    }
+    const renewed = await this.get()
+    try {
+      return await request(renewed)
+    } catch (error) {
+      throw asFinal(error)
     }
   }
 
   async #renew(): Promise<string> {
     try {
-      const { token, expiresInSecs } = await this.#exchange()
+      const { token, lifetimeSecs } = await this.#issue()
       // Of a token that lives for minutes only, half of its life is used.
-      const lifeMs = Math.max(expiresInSecs * 1000 - RENEW_EARLY_MS, expiresInSecs * 500)
-      this.#current = { token, renewAt: this.#now() + lifeMs }
+      const lifeMs = Math.max(lifetimeSecs * 1000 - RENEW_EARLY_MS, lifetimeSecs * 500)
+      this.#current = { token, renewAt: this.#link.now() + lifeMs }
       return token
     } finally {
-      this.#exchanging = undefined
+      this.#pending = undefined
     }
   }
+}
+
+const isRefused = (error: unknown): error is UpstreamFailure =>
+  error instanceof UpstreamFailure && error.reason === 'auth'
+/** A token that was just issued has not expired: the credentials are refused. */
+function asFinal(error: unknown): unknown {
+  if (!isRefused(error) || error.retry === 'never') return error
+  return new UpstreamFailure(error.system, error.message, { reason: 'auth', retry: 'never' })
 }

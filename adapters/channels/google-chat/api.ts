@@ -36,7 +36,7 @@ export class GoogleChatApi {
     const common = { system: 'google_chat', secrets: this.#secrets, refuseRedirects: true }
     this.#client = new ApiClient(link, { ...common, findError })
     this.#login = new ApiClient(link, { ...common, findError: findTokenError })
-    this.#token = new AccessToken({ now: () => link.now(), exchange: () => this.#exchange() })
+    this.#token = new AccessToken(link, () => this.#exchange())
   }
 
   get email(): string {
@@ -77,9 +77,9 @@ export class GoogleChatApi {
     const { token_url: url } = this.#link.config
     const form = await signGrant(this.#account, url, this.#link.now())
     const request = { body: form.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } }
-    const { access_token: token, expires_in: expiresInSecs } = await this.#login.json(url, request, Token, 'a token')
+    const { access_token: token, expires_in: lifetimeSecs } = await this.#login.json(url, request, Token, 'a token')
     this.#secrets[1] = token
-    return { token, expiresInSecs }
+    return { token, lifetimeSecs }
   }
 
   /** The address of something by its name, which is a path. */

@@ -34,7 +34,7 @@ export class TeamsApi {
     this.#client = new ApiClient(link, { ...common, findError, refuseRedirects: true })
     this.#login = new ApiClient(link, { ...common, findError: findTokenError, refuseRedirects: true })
     this.#files = new ApiClient(link, common)
-    this.#token = new AccessToken({ now: () => link.now(), exchange: () => this.#exchange() })
+    this.#token = new AccessToken(link, () => this.#exchange())
   }
 
   /** Throws `UpstreamFailure` when the credentials are not accepted. */
@@ -94,9 +94,9 @@ export class TeamsApi {
       body: new URLSearchParams(grant).toString(),
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     }
-    const { access_token: token, expires_in: expiresInSecs } = await this.#login.json(url, request, Token, 'a token')
+    const { access_token: token, expires_in: lifetimeSecs } = await this.#login.json(url, request, Token, 'a token')
     this.#secrets[2] = token
-    return { token, expiresInSecs }
+    return { token, lifetimeSecs }
   }
 
   #activities(to: Destination): string {

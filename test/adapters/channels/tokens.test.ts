@@ -102,12 +102,9 @@ describe('PublishedKeys', () => {
 
 describe('AccessToken', () => {
   const refused = new UpstreamFailure('x', 'refused', { reason: 'auth', retry: 'never' })
-  function issue(expiresInSecs = 3600) {
+  function issue(lifetimeSecs = 3600) {
     const stage = { now: NOW, issued: 0 }
-    const token = new AccessToken({
-      now: () => stage.now,
-      exchange: async () => ({ token: `t${++stage.issued}`, expiresInSecs }),
-    })
+    const token = new AccessToken({ now: () => stage.now }, async () => ({ token: `t${++stage.issued}`, lifetimeSecs }))
     return { stage, token }
   }
 
@@ -142,6 +139,26 @@ describe('AccessToken', () => {
     expect(await token.use(request('t2'))).toBe('t2')
     await expect(token.use(request('t9'))).rejects.toBe(refused)
     expect(used).toEqual(['t1', 't1', 't2', 't2', 't3'])
+  })
+
+  it('is replaced at once when the platform says that it has expired, and that only once', async () => {
+    const { token, stage } = issue()
+    const expired = new UpstreamFailure('x', 'expired', { reason: 'auth', retry: 'later' })
+    const request = (given: string) => (given === 't1' ? Promise.reject(expired) : Promise.resolve(given))
+    expect(await token.use(request)).toBe('t2')
+    // The credentials are refused then, and not the token.
+    await expect(token.use(() => Promise.reject(expired))).rejects.toMatchObject({ reason: 'auth', retry: 'never' })
+    expect(stage.issued).toBe(3)
+  })
+
+  it('is asked for again when it could not be issued', async () => {
+    let attempts = 0
+    const token = new AccessToken({ now: () => NOW }, async () => {
+      if (++attempts === 1) throw refused
+      return { token: 'second', lifetimeSecs: 60 }
+    })
+    await expect(token.get()).rejects.toBe(refused)
+    expect(await token.get()).toBe('second')
   })
 
   it('is not replaced for another failure', async () => {
