@@ -1,6 +1,7 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
+import { startFakeFeishu } from '../support/platforms/feishu.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
@@ -26,6 +27,7 @@ import type { ChannelRow } from './channel.ts'
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
 const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
+const feishu = () => import('../../adapters/channels/feishu/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
@@ -57,6 +59,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'flock', load: flock, start: () => FakeFlock.start() },
   { name: 'google_chat', load: googleChat, start: () => FakeGoogleChat.start() },
   { name: 'google_chat as an add-on', load: googleChat, start: () => FakeGoogleChat.start({ addOn: true }) },
+  { name: 'feishu by long connection', load: feishu, start: () => startFakeFeishu() },
+  { name: 'feishu by webhook', load: feishu, start: () => startFakeFeishu({ webhook: true }) },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },

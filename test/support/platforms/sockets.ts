@@ -8,6 +8,7 @@ import type { PlatformHandler, PlatformServer } from './http.ts'
 
 /** A WebSocket of the adapter. */
 export interface Peer {
+  /** Bytes as they are, anything else as JSON. */
   send(frame: unknown): void
   close(code: number): void
   /** Cuts the line, without a close frame. */
@@ -16,6 +17,8 @@ export interface Peer {
 export interface PeerHandlers {
   /** A frame as JSON; `undefined` when it is none. */
   frame(frame: unknown): void
+  /** A frame of bytes. Those that are not taken come as JSON, too. */
+  bytes?(frame: Uint8Array): void
   closed?(code: number): void
 }
 /** Takes a WebSocket, or refuses it with a status. */
@@ -45,14 +48,17 @@ export async function startSocketServer(handle: PlatformHandler, accept: AcceptP
 function connect(client: WebSocket, request: IncomingMessage, accept: AcceptPeer): void {
   const handlers = accept(
     {
-      send: (frame) => client.send(JSON.stringify(frame)),
+      send: (frame) => client.send(frame instanceof Uint8Array ? frame : JSON.stringify(frame)),
       close: (code) => client.close(code),
       cut: () => client.terminate(),
     },
     request,
   )
   if (typeof handlers === 'number') return client.close(handlers)
-  client.on('message', (data) => handlers.frame(parsed(String(data))))
+  client.on('message', (data, isBinary) => {
+    if (isBinary && handlers.bytes) handlers.bytes(new Uint8Array(data as Buffer))
+    else handlers.frame(parsed(String(data)))
+  })
   client.on('close', (code) => handlers.closed?.(code))
 }
 
