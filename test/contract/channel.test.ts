@@ -1,3 +1,4 @@
+import { startFakeDingTalk } from '../support/platforms/dingtalk.ts'
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
@@ -24,6 +25,7 @@ import { FakeZulip } from '../support/platforms/zulip.ts'
 import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
+const dingtalk = () => import('../../adapters/channels/dingtalk/adapter.ts')
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
 const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
@@ -55,6 +57,8 @@ const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 
 /** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
+  { name: 'dingtalk in Stream mode', load: dingtalk, start: () => startFakeDingTalk() },
+  { name: 'dingtalk by webhook', load: dingtalk, start: () => startFakeDingTalk({ webhook: true }) },
   { name: 'discord', load: discord, start: startFakeDiscord },
   { name: 'flock', load: flock, start: () => FakeFlock.start() },
   { name: 'google_chat', load: googleChat, start: () => FakeGoogleChat.start() },
