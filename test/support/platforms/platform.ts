@@ -100,6 +100,8 @@ export interface FakePlatform extends AsyncDisposable {
   readonly hidesTyping?: boolean
   /** People edit their messages, and the platform does not tell the bot. */
   readonly hidesEdits?: boolean
+  /** The kinds of files that people can send; all when absent. */
+  readonly fileKinds?: ReadonlySet<PlatformFile['kind']>
 
   /** Everything that is shown, in order. */
   readonly sent: readonly PlatformMessage[]
