@@ -20,6 +20,8 @@ import { FakeThreema } from '../support/platforms/threema.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWeChatAccount } from '../support/platforms/wechat-account.ts'
 import { FakeWeChat } from '../support/platforms/wechat.ts'
+import { FakeWeComApp } from '../support/platforms/wecom-app.ts'
+import { startFakeWeComBot } from '../support/platforms/wecom-bot.ts'
 import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { FakeZulip } from '../support/platforms/zulip.ts'
 import { testChannel } from './channel.ts'
@@ -52,6 +54,7 @@ const wechatAccount = async () => {
   const { attachments: _, ...capabilities } = adapter.capabilities
   return { default: { ...adapter, capabilities } }
 }
+const wecom = () => import('../../adapters/channels/wecom/adapter.ts')
 const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
 const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 
@@ -84,6 +87,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'wechat', load: wechat, start: () => FakeWeChat.start() },
   { name: 'wechat by an official account', load: wechatAccount, start: () => FakeWeChatAccount.start() },
+  { name: 'wecom as a robot', load: wecom, start: startFakeWeComBot },
+  { name: 'wecom as an application', load: wecom, start: () => FakeWeComApp.start() },
   { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
   { name: 'zulip', load: zulip, start: () => FakeZulip.start() },
 ]

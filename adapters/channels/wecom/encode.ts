@@ -1,0 +1,12 @@
+/** A mention in Markdown, such as `<@all>`. */
+const MENTION = /<(?=@)/g
+
+/** Nobody is mentioned by what an agent writes. */
+export function encodeMarkdown(text: string): { readonly content: string } {
+  return { content: text.replaceAll(MENTION, '<\u200b') }
+}
+
+/** Pictures of other types, and large ones, are files. */
+export function mediaType({ mime, size }: { readonly mime: string; readonly size: number }): 'image' | 'file' {
+  return (mime === 'image/png' || mime === 'image/jpeg') && size <= 2_000_000 ? 'image' : 'file'
+}
