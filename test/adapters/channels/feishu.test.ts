@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/feishu/adapter.ts'
@@ -6,9 +7,12 @@ import { decodeMessage, decodePress } from '../../../adapters/channels/feishu/de
 import { encodeMarkdown } from '../../../adapters/channels/feishu/encode.ts'
 import { findError } from '../../../adapters/channels/feishu/errors.ts'
 import { Fragments } from '../../../adapters/channels/feishu/fragments.ts'
+import { answerFrame, frameCodec } from '../../../adapters/channels/feishu/frame.ts'
+import type { Frame } from '../../../adapters/channels/feishu/frame.ts'
 import { CardEvent, MessageEvent } from '../../../adapters/channels/feishu/wire.ts'
 import { attachmentOf, ChannelStage } from '../../contract/channel-stage.ts'
 import { parsed, testHostileInput } from '../../support/hostile-input.ts'
+import { decodeFeishuFrame, encodeFeishuFrame } from '../../support/platforms/feishu-frame.ts'
 import { startFakeFeishu } from '../../support/platforms/feishu.ts'
 
 const BOT = { open_id: 'ou_bot', app_name: 'Helper' }
@@ -72,6 +76,16 @@ describe('the long connection', () => {
     expect(it.test.logged.join('\n')).toMatch(/another app[^]*cannot be read/)
   })
 
+  it.each([
+    ['a text', { type: 'event' }],
+    ['a frame with an unknown type of field', Buffer.from([0x0f, 1, 2])],
+  ])('ends with %s, and nothing is received', async (_, data) => {
+    await using it = await openStage()
+    it.fake.sendRaw(data)
+    expect((await it.stage.connection.closed).retry).toBe('later')
+    expect(it.test.received).toEqual([])
+  })
+
   it('sends signs of life, and hears the answers', async () => {
     await using it = await openStage()
     await it.test.waitForSleep()
@@ -79,6 +93,44 @@ describe('the long connection', () => {
     it.test.wake()
     await expect.poll(() => it.fake.pings).toBe(1)
     await expect.poll(() => it.test.heard).toBeGreaterThan(heard)
+  })
+})
+
+describe('frames', () => {
+  const whole = encodeFeishuFrame({
+    service: 33,
+    method: 1,
+    headers: { type: 'event', message_id: 'a', sum: '1', seq: '0' },
+    payload: Buffer.from('{}'),
+    logId: 9_223_372_036_854_775_001n,
+  })
+  /** Whatever comes, it is read or refused at once. */
+  const read = (bytes: Uint8Array): void => {
+    try {
+      frameCodec.decode(bytes)
+    } catch (error) {
+      expect(error).toBeInstanceOf(Error)
+    }
+  }
+
+  it('come as the fake wrote them, and the answer keeps all but the payload', () => {
+    const frame = frameCodec.decode(whole) as Frame
+    expect([frame.method, frame.headers.get('message_id'), String(frame.payload)]).toEqual([1, 'a', '123,125'])
+    expect(decodeFeishuFrame(answerFrame(frame, { code: 200 }))).toEqual({
+      ...decodeFeishuFrame(whole),
+      payload: new Uint8Array(Buffer.from('{"code":200}')),
+    })
+  })
+
+  it('that are cut, changed or random are read or refused', () => {
+    for (let length = 0; length < whole.length; length++) read(whole.subarray(0, length))
+    for (let at = 0; at < whole.length; at++)
+      for (const byte of [0, 0x7f, 0x80, 0xff]) {
+        const changed = new Uint8Array(whole)
+        changed[at] = byte
+        read(changed)
+      }
+    for (let size = 0; size < 500; size++) read(randomBytes(size))
   })
 })
 

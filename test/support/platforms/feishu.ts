@@ -67,6 +67,8 @@ export interface FakeFeishu extends FakePlatform {
   revokeToken(): void
   /** The message was taken back by its author. */
   recall(id: string): void
+  /** Something that is no frame. */
+  sendRaw(data: unknown): void
   /** An event as it is. */
   emit(event: object): Promise<void>
   /** What Feishu sends when the address of the webhook is entered. */
@@ -194,6 +196,7 @@ class Feishu implements Omit<FakeFeishu, typeof Symbol.asyncDispose> {
     }
     return id
   }
+  sendRaw = (data: unknown): void => this.#listener.value?.send(data)
   emit = (event: object) => this.#push(`ev_${this.#next++}`, event)
 
   #eventOf(input: PlatformInput, id: string, file: PlatformFile | undefined): object {
