@@ -9,6 +9,8 @@ export interface StreamedEvent {
   readonly data: string
   /** The name of the event. */
   readonly event?: string | undefined
+  /** The id of the event, where the sender numbers them: `Last-Event-ID` of the next connection. */
+  readonly id?: string | undefined
 }
 
 /**
