@@ -11,6 +11,7 @@ import { FakeMessenger } from '../support/platforms/messenger.ts'
 import { FakeNostr } from '../support/platforms/nostr.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { FakePumble } from '../support/platforms/pumble.ts'
+import { FakeSignalDaemon, FakeSignalRest } from '../support/platforms/signal.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -40,6 +41,7 @@ const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
 const nostr = () => import('../../adapters/channels/nostr/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
+const signal = () => import('../../adapters/channels/signal/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -76,6 +78,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'nostr', load: nostr, start: () => FakeNostr.start() },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
   { name: 'pumble', load: pumble, start: () => FakePumble.start() },
+  { name: 'signal by signal-cli', load: signal, start: () => FakeSignalDaemon.start() },
+  { name: 'signal by signal-cli-rest-api', load: signal, start: () => FakeSignalRest.start() },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'teams', load: teams, start: () => FakeTeams.start() },
