@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, defineService, omitUndefined } from 'svc/sdk'
-import type { ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, PluginNetwork, StartTls } from 'svc/sdk'
+import type { Child, ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, PluginNetwork, StartTls } from 'svc/sdk'
 import type { Destination, InboundMessage, JsonObject, OutboundMessage, SentMessage } from './message.ts'
 
 /** The markup of the texts a platform takes. The channel host renders Markdown into it. */
@@ -49,6 +49,23 @@ export interface ChannelState {
   write(key: string, value: string): Promise<void>
 }
 
+/** A program that an adapter works through. Its arguments are passed one by one: no shell interprets them. */
+export interface ProgramRequest {
+  /** A name or a path, of a field that is `fileOnly`. */
+  readonly program: string
+  readonly args: readonly string[]
+  /** The absolute folder it starts in and has as its home, of a field that is `fileOnly`. */
+  readonly folder: string
+  /** All of its standard input. Secrets belong here: everybody on this machine can see arguments. */
+  readonly input?: string
+  /** Milliseconds until it is ended; it lasts as long as the link when absent. */
+  readonly timeoutMs?: number
+  /** Called with each piece of its output as it comes. */
+  readonly onOutput: (bytes: Uint8Array, from: 'stdout' | 'stderr') => void
+}
+/** Starts a program that ends with the link. Settles when it runs. */
+export type StartProgram = (request: ProgramRequest) => Promise<Pick<Child, 'ended' | 'kill'>>
+
 /** Everything an adapter may use of the host, for one account. Deliberately not the plugin context. */
 export interface ChannelLink<C> {
   /** The account of the platform, unique in the channel: `default` if there is only one. */
@@ -63,6 +80,11 @@ export interface ChannelLink<C> {
   readonly connect: Connect
   readonly startTls: StartTls
   readonly webSocket: OpenWebSocket
+  /**
+   * For platforms without another way in. Throws `Refusal('forbidden')` for accounts that are not in the configuration
+   * file, and for channels that are not built in.
+   */
+  readonly startProgram: StartProgram
   readonly state: ChannelState
   /** Secrets that the adapter obtains itself, such as refreshed tokens, encrypted at rest. */
   readonly secrets: ChannelState

@@ -14,7 +14,9 @@ export type {
   ChannelState,
   ConnectionEnd,
   Dialect,
+  ProgramRequest,
   QrStep,
+  StartProgram,
   WebhookAnswer,
   WebhookRequest,
 } from './channel.ts'

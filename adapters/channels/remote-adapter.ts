@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Refusal } from 'svc/sdk'
 import type { Logger, RemoteEnd } from 'svc/sdk'
 import type {
   ChannelAdapter,
@@ -86,6 +87,9 @@ function createLink(
     accountId,
     config,
     signal,
+    async startProgram({ program }) {
+      throw new Refusal('forbidden', `"${program}" is not started: only channels that are built in run programs`)
+    },
     state: state('state'),
     secrets: state('secrets'),
     log: { error: log('error'), warn: log('warn'), info: log('info'), debug: log('debug') } satisfies Logger,

@@ -168,6 +168,8 @@ function createLinkDeps(ctx: HostContext, registry: AdapterRegistry): LinkDeps {
       if (!network) throw new Refusal('conflict', `There is no adapter for ${channel}: install its plugin`)
       return source === 'file' ? (network.operator ?? network) : network
     },
+    // A program does whatever the daemon may do, so nobody but the operator chooses one.
+    spawnOf: ({ channel, source }) => (source === 'file' && isBuiltIn(ctx, channel) ? ctx.spawn : undefined),
   }
 }
 

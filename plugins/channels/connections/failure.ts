@@ -39,10 +39,18 @@ export function classifyError(error: unknown, canSignIn: boolean): Ending {
     const isFinal = error.code === 'forbidden' || error.code === 'invalid_request'
     return isFinal ? ended('misconfigured', error.message) : retried(error.message, error.retryAfterSecs)
   }
+  if (error instanceof MissingProgram) return ended('missing_dependency', error.message)
   const missing = describeMissingModule(error)
   if (missing !== undefined) return ended('missing_dependency', missing)
   const message = messageOf(error)
   return { ...retried(`the adapter failed: ${message}`), isDefect: true }
+}
+
+/** The program that an adapter works through is not on this machine. */
+export class MissingProgram extends Error {
+  constructor(program: string) {
+    super(`the program "${program}" is not installed, or is not in a folder of the system: name it by its path`)
+  }
 }
 
 /** What to install when an import did not find its module. Says nothing of the paths of this machine. */

@@ -1,7 +1,8 @@
 import type { ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
-import type { Logger, PluginNetwork, Vault } from 'svc/sdk'
+import type { Logger, PluginNetwork, Spawn, Vault } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import type { Clock } from 'svc/internal'
+import { programStarter } from './programs.ts'
 import type { ConnectionStore } from './store.ts'
 
 export interface LinkDeps {
@@ -11,6 +12,8 @@ export interface LinkDeps {
   readonly log: Logger
   /** The network as this account may use it: only accounts of the file reach private addresses. */
   readonly networkOf: (account: Account) => PluginNetwork
+  /** Who starts the programs of this account; `undefined` if it may have none. */
+  readonly spawnOf: (account: Account) => Pick<Spawn, 'find' | 'start'> | undefined
 }
 /** What differs from one connection of an account to the next. */
 export interface LinkSession {
@@ -38,6 +41,7 @@ export function createLink(
     connect: (options) => network.connect({ ...options, signal: until(options.signal) }),
     startTls: (connection, tls) => network.startTls(connection, tls),
     webSocket: (url, options) => network.webSocket(url, { ...options, signal: until(options?.signal) }),
+    startProgram: programStarter(deps.spawnOf(account), signal),
     state: stateOf(deps, account),
     secrets: secretsOf(deps, account),
     log,

@@ -75,6 +75,7 @@ function stage(overrides: Partial<ChannelAdapter> = {}, deps: Partial<Supervisor
     log: quiet,
     store: {} as SupervisorDeps['store'],
     vault: {} as SupervisorDeps['vault'],
+    spawnOf: () => undefined,
     networkOf: () => ({
       fetch: unreachable,
       admit: unreachable,

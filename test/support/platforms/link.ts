@@ -3,7 +3,9 @@ import type { ChannelAdapter, ChannelLink, ChannelState, InboundMessage } from '
 import type { Fetch, OutboundResponse } from 'svc/sdk'
 import { toOutboundResponse } from '../../../core/testing/outbound-response.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
+import { createSpawn } from '../../../core/process/spawn.ts'
 import { Scope } from '../../../core/scope/scope.ts'
+import { programStarter } from '../../../plugins/channels/connections/programs.ts'
 import { Recorded } from './http.ts'
 
 const settings = {
@@ -42,6 +44,7 @@ export class TestLink implements AsyncDisposable {
   readonly #outbound = createOutbound({ settings: () => settings })
   readonly #scope = new Scope('test')
   readonly #connector = this.#outbound.connectorFor(this.#scope, false)
+  readonly #spawn = createSpawn(this.#scope)
   readonly #config: unknown
   readonly #now: () => number
   readonly #sleeping = new Set<() => void>()
@@ -104,6 +107,7 @@ export class TestLink implements AsyncDisposable {
       startTls: this.#connector.startTls,
       webSocket: (url, options) =>
         this.#connector.webSocket(url, { ...options, signal: both(signal, options?.signal) }),
+      startProgram: programStarter(this.#spawn, signal),
       state: keep(this.state),
       secrets: keep(this.secrets),
       log: { debug: log, info: log, warn: log, error: log },
