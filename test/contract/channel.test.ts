@@ -5,6 +5,7 @@ import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
 import { startFakeFeishu } from '../support/platforms/feishu.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
+import { FakeKeybase } from '../support/platforms/keybase.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
@@ -35,6 +36,7 @@ const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts'
 const feishu = () => import('../../adapters/channels/feishu/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
+const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
@@ -72,6 +74,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'feishu by webhook', load: feishu, start: () => startFakeFeishu({ webhook: true }) },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
+  { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
