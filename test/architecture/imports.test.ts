@@ -4,6 +4,10 @@ import { code, resolveImport, sources } from './sources.ts'
 const core = sources('core')
 const plugins = sources('plugins')
 const adapters = sources('adapters')
+/** Adapters that are another one with other settings: they import its adapter and its configuration. */
+const presets: Readonly<Record<string, string>> = { 'adapters/channels/gitter': 'adapters/channels/matrix' }
+const isEngine = (own: string, target: string): boolean =>
+  ['adapter.ts', 'config.ts'].some((name) => target === `${presets[own]}/${name}`)
 /** A file beside the contract of a kind of adapters, which publishes it. */
 const isPublished = (path: string): boolean => /^adapters\/\w+\/[\w-]+\.ts$/.test(path)
 const all = [...core, ...plugins, ...adapters]
@@ -215,12 +219,12 @@ describe('what imports what', () => {
     expect(wrong).toEqual([])
   })
 
-  it('an adapter imports svc/*, packages and its own folder', () => {
+  it('an adapter imports svc/*, packages and its own folder, and a preset the adapter that it sets', () => {
     const wrong = adapters.flatMap((file) => {
       const own = file.path.split('/').slice(0, 3).join('/')
       // The files beside a contract are what it publishes: they import each other.
       const isOwn = (target: string): boolean =>
-        isPublished(file.path) ? isPublished(target) : target.startsWith(`${own}/`)
+        isPublished(file.path) ? isPublished(target) : target.startsWith(`${own}/`) || isEngine(own, target)
       return file.imports
         .map((specifier) => [file.path, resolveImport(file.path, specifier)] as const)
         .filter(([, target]) => /^(core|plugins|test|playground|adapters)\//.test(target) && !isOwn(target))

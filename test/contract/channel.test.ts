@@ -3,6 +3,7 @@ import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
 import { startFakeFeishu } from '../support/platforms/feishu.ts'
+import { startFakeGitter } from '../support/platforms/gitter.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { FakeKeybase } from '../support/platforms/keybase.ts'
@@ -34,6 +35,7 @@ const discord = () => import('../../adapters/channels/discord/adapter.ts')
 const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
 const feishu = () => import('../../adapters/channels/feishu/adapter.ts')
+const gitter = () => import('../../adapters/channels/gitter/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
@@ -72,6 +74,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'google_chat as an add-on', load: googleChat, start: () => FakeGoogleChat.start({ addOn: true }) },
   { name: 'feishu by long connection', load: feishu, start: () => startFakeFeishu() },
   { name: 'feishu by webhook', load: feishu, start: () => startFakeFeishu({ webhook: true }) },
+  { name: 'gitter', load: gitter, start: startFakeGitter },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },

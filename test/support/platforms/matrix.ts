@@ -56,6 +56,8 @@ export interface FakeMatrix extends FakePlatform {
   /** Ada invites the bot to a room in which there are messages already. */
   invite(): string
   readonly joined: ReadonlySet<string>
+  /** Rooms by their addresses. */
+  readonly aliases: Map<string, string>
   readonly legacyMedia: { isUsed: boolean }
 }
 
@@ -86,6 +88,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   readonly violations: string[] = []
   readonly notices: { room: string; text: string }[] = []
   readonly joined = new Set([DIRECT, GROUP])
+  readonly aliases = new Map<string, string>()
   readonly legacyMedia = { isUsed: false }
   origin = ''
   signIns = 0
@@ -276,6 +279,8 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
     if (!this.#tokens.has(token)) return problem(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.')
     if (path === '/client/v3/account/whoami') return { status: 200, body: { user_id: BOT, device_id: 'FAKE' } }
     if (path === '/client/v3/sync') return this.#sync(call, response)
+    const [, address] = /^\/client\/v3\/join\/(.+)$/.exec(path) ?? []
+    if (address !== undefined && call.method === 'POST') return this.#joinAddress(address)
     const known = startAnswers[`${call.method} ${path}`]
     if (known) return { status: 200, body: known }
     if (path === '/media/v3/upload' && call.method === 'POST') return this.#upload(call)
@@ -316,6 +321,12 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   #members(room: string): Record<string, object> {
     const people = room === GROUP ? [BOT, ADA, BOB] : [BOT, ADA]
     return Object.fromEntries(people.map((id) => [id, { display_name: id.slice(1, id.indexOf(':')) }]))
+  }
+
+  #joinAddress(address: string): PlatformAnswer {
+    const room = this.aliases.get(address)
+    if (room === undefined) return problem(404, 'M_NOT_FOUND', `Room alias ${address} not found`)
+    return this.joined.has(room) ? { status: 200, body: { room_id: room } } : this.#join(room)
   }
 
   #join(room: string): PlatformAnswer {
