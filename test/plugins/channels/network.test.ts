@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { ChannelLink } from 'svc/channels'
 import { startHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
 import { FakePlatform } from './platform.ts'
@@ -21,7 +22,11 @@ afterAll(() => {
   server.closeAllConnections()
 })
 
-it('only an account of config.toml reaches private addresses', async () => {
+/** Starts the smallest program there is. */
+const runProgram = ({ startProgram }: Pick<ChannelLink<unknown>, 'startProgram'>) =>
+  startProgram({ program: 'true', args: [], folder: tmpdir(), onOutput: () => undefined })
+
+it('only an account of config.toml reaches private addresses, and runs programs', async () => {
   const platform = new FakePlatform()
   platform.install()
   await using host = await startHost({
@@ -37,12 +42,14 @@ it('only an account of config.toml reaches private addresses', async () => {
   await host.json('PUT', '/api/channels/test_chat/enable?account_id=default')
   const ofFile = await opened
   expect(await (await ofFile.fetch(local)).text()).toBe('here')
+  expect(await (await runProgram(ofFile)).ended).toMatchObject({ code: 0 })
   const openedByApi = platform.nextOpen()
   expect((await configure({})).status).toBe(200)
   const ofApi = await openedByApi
   expect(ofApi.accountId).toBe('of_api')
   await expect(ofApi.fetch(local)).rejects.toMatchObject({ name: 'Refusal', code: 'forbidden' })
   await expect(ofApi.webSocket(local.replace('http', 'ws'))).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(runProgram(ofApi)).rejects.toMatchObject({ code: 'forbidden' })
 })
 
 /** A channel of somebody else, with the adapter of the running test. */
@@ -53,7 +60,7 @@ export default defineChannel('1.0.0', {
 })
 `
 
-it('a channel that is not built in is held to the hosts it declares', async () => {
+it('a channel that is not built in is held to the hosts it declares, and runs no programs', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-channel-hosts-'))
   await using cleanup = new AsyncDisposableStack()
   cleanup.defer(() => rm(home, { recursive: true, force: true }))
@@ -79,6 +86,9 @@ it('a channel that is not built in is held to the hosts it declares', async () =
   const undeclared = { code: 'forbidden', message: expect.stringContaining(`uses: { hosts: ['127.0.0.1`) as string }
   expect(await (await ofFile('near')?.fetch(local))?.text()).toBe('here')
   await expect(ofFile('afar')?.fetch(local)).rejects.toMatchObject(undeclared)
+  const near = ofFile('near')
+  if (!near) throw new Error('the account of the file is not open')
+  await expect(runProgram(near)).rejects.toMatchObject({ code: 'forbidden' })
   const open = async (channel: string) => {
     const opened = platform.nextOpen()
     const body = { account_id: 'of_api', token: 'abcd' }
