@@ -17,7 +17,7 @@ const PERSON = 'SuperUser'
 const BOT = 'svc-bot'
 const ROOM = 'Kitchen'
 
-/** Types of messages. Source: https://mumble-protocol.readthedocs.io */
+/** Types of messages. Source: src/MumbleProtocol.h of github.com/mumble-voip/mumble */
 const TEXT = 11
 const PING = 3
 const REJECT = 4
