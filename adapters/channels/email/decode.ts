@@ -1,10 +1,9 @@
 import PostalMime from 'postal-mime'
 import type { Email } from 'postal-mime'
-import { attachmentKind, isoTime } from 'svc/channels'
+import { attachmentKind, htmlToText, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage, JsonObject } from 'svc/channels'
 import { isAuthentic } from './authentication.ts'
 import type { EmailConfig } from './config.ts'
-import { htmlToText } from './html-text.ts'
 
 const MAX_NESTING = 50
 const MAX_HEADER_BYTES = 262_144
