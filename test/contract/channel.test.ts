@@ -14,6 +14,7 @@ import { FakeNostr } from '../support/platforms/nostr.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { FakePumble } from '../support/platforms/pumble.ts'
 import { FakeSignalDaemon, FakeSignalRest } from '../support/platforms/signal.ts'
+import { startFakeQq } from '../support/platforms/qq.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -46,6 +47,7 @@ const nostr = () => import('../../adapters/channels/nostr/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
 const signal = () => import('../../adapters/channels/signal/adapter.ts')
+const qq = () => import('../../adapters/channels/qq/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -86,6 +88,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'pumble', load: pumble, start: () => FakePumble.start() },
   { name: 'signal by signal-cli', load: signal, start: () => FakeSignalDaemon.start() },
   { name: 'signal by signal-cli-rest-api', load: signal, start: () => FakeSignalRest.start() },
+  { name: 'qq', load: qq, start: () => startFakeQq() },
+  { name: 'qq by webhook', load: qq, start: () => startFakeQq({ webhook: true }) },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'teams', load: teams, start: () => FakeTeams.start() },
