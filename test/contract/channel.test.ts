@@ -15,6 +15,7 @@ import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { FakePumble } from '../support/platforms/pumble.ts'
 import { FakeSignalDaemon, FakeSignalRest } from '../support/platforms/signal.ts'
 import { startFakeQq } from '../support/platforms/qq.ts'
+import { startFakeRevolt } from '../support/platforms/revolt.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -48,6 +49,7 @@ const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
 const signal = () => import('../../adapters/channels/signal/adapter.ts')
 const qq = () => import('../../adapters/channels/qq/adapter.ts')
+const revolt = () => import('../../adapters/channels/revolt/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -90,6 +92,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'signal by signal-cli-rest-api', load: signal, start: () => FakeSignalRest.start() },
   { name: 'qq', load: qq, start: () => startFakeQq() },
   { name: 'qq by webhook', load: qq, start: () => startFakeQq({ webhook: true }) },
+  { name: 'revolt', load: revolt, start: startFakeRevolt },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'teams', load: teams, start: () => FakeTeams.start() },

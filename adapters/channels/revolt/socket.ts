@@ -1,0 +1,159 @@
+import * as v from 'valibot'
+import { UpstreamFailure } from 'svc/sdk'
+import { endOf, JsonSocket, pause, within } from 'svc/channels'
+import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
+import type { RevoltConfig } from './config.ts'
+import type { RevoltEvents } from './events.ts'
+import { Bulk, Event, Problem, Ready } from './wire.ts'
+
+const HANDSHAKE_MS = 20_000
+const PING_MS = 20_000
+/** Errors of the handshake that another attempt does not mend. */
+const REFUSALS: ReadonlySet<string> = new Set(['InvalidSession', 'InvalidCredentials', 'NotAuthenticated'])
+
+/** One connection to the events of the server. */
+export class RevoltSocket {
+  readonly #link: ChannelLink<RevoltConfig>
+  readonly #events: RevoltEvents
+  readonly #controller = new AbortController()
+  readonly #ready = Promise.withResolvers<void>()
+  #socket: JsonSocket | undefined
+  #closed: Promise<ConnectionEnd> | undefined
+  #isAnswered = true
+  /** Why we ended the connection. */
+  #ownEnd: ConnectionEnd | undefined
+
+  constructor(link: ChannelLink<RevoltConfig>, events: RevoltEvents) {
+    this.#link = link
+    this.#events = events
+  }
+
+  /** Settles when messages arrive and those that were missed are durable. Throws `UpstreamFailure`. */
+  async open(url: string): Promise<void> {
+    const { signal } = this.#link
+    // Of all that the server has for the start, channels alone are needed.
+    const address = new URL(url)
+    for (const [key, value] of [
+      ['version', '1'],
+      ['format', 'json'],
+      ['ready', 'channels'],
+    ] as const)
+      address.searchParams.set(key, value)
+    const raw = await this.#link.webSocket(address.href, { signal })
+    const socket = new JsonSocket(this.#link, raw, (frame) => this.#read(v.parse(Event, frame)))
+    this.#socket = socket
+    this.#closed = this.#watch(socket)
+    const lost = this.#closed.then(({ reason, retry }) => {
+      throw new UpstreamFailure('revolt', reason, { reason: retry === 'never' ? 'auth' : 'network', retry })
+    })
+    // Once the server is ready, its end is told by `closed`.
+    lost.catch(() => undefined)
+    try {
+      await socket.send({ type: 'Authenticate', token: this.#link.config.token })
+      await within(HANDSHAKE_MS, 'revolt', Promise.race([this.#ready.promise, lost]))
+    } catch (error) {
+      await this.close()
+      signal.throwIfAborted()
+      throw error
+    }
+    void this.#keepAlive(socket)
+  }
+
+  get closed(): Promise<ConnectionEnd> {
+    if (!this.#closed) throw new Error('The socket was not opened')
+    return this.#closed
+  }
+
+  async typing(channel: string): Promise<void> {
+    await this.#socket?.send({ type: 'BeginTyping', channel })
+  }
+
+  async close(): Promise<void> {
+    await this.#socket?.close()
+    await this.#closed
+  }
+
+  async #watch(socket: JsonSocket): Promise<ConnectionEnd> {
+    const { failure, code } = await socket.ended
+    this.#controller.abort()
+    try {
+      await this.#events.flush()
+    } catch (error) {
+      // An older position holds: what came after it is read again.
+      this.#link.log.warn('The position in the messages of Revolt could not be saved', { error })
+    }
+    if (this.#ownEnd) return this.#ownEnd
+    return failure === undefined
+      ? { retry: 'later', reason: `revolt closed the connection with ${code}` }
+      : endOf(failure)
+  }
+
+  #read(event: Event): FrameWork | undefined {
+    switch (event.type) {
+      case 'Error':
+        throw failureOf(event)
+      case 'Logout':
+        throw refused('the token is not valid any more')
+      case 'Pong':
+        this.#isAnswered = true
+        return undefined
+      case 'Ready':
+        return async () => {
+          // Messages that arrive meanwhile wait behind it, so the order is kept.
+          await this.#events.catchUp(v.parse(Ready, event).channels)
+          this.#ready.resolve()
+        }
+      case 'Bulk':
+        return this.#readAll(v.parse(Bulk, event).v)
+      default:
+        return this.#workOf(event)
+    }
+  }
+
+  #readAll(events: readonly Event[]): FrameWork {
+    const works = events.map((event) => this.#workOf(event))
+    return async () => {
+      for (const work of works) await work?.()
+    }
+  }
+
+  #workOf(event: Event): FrameWork | undefined {
+    const { type } = event
+    if (type === 'Message') return () => this.#events.message(event)
+    if (type === 'MessageUpdate') return () => this.#events.update(event)
+    if (type === 'ChannelCreate') return async () => this.#events.noteChannel(event)
+    if (type === 'ChannelUpdate' || type === 'ChannelDelete') return async () => this.#events.forgetChannel(event)
+    return undefined
+  }
+
+  /** A ping that is not answered before the next means a dead connection. */
+  async #keepAlive(socket: JsonSocket): Promise<void> {
+    while (await pause(this.#link, PING_MS, this.#controller.signal)) {
+      if (!this.#isAnswered) {
+        this.#ownEnd ??= { retry: 'later', reason: 'revolt did not answer a ping' }
+        return socket.terminate()
+      }
+      this.#isAnswered = false
+      try {
+        await socket.send({ type: 'Ping', data: this.#link.now() })
+      } catch (error) {
+        this.#ownEnd ??= endOf(error)
+        return socket.terminate()
+      }
+    }
+  }
+}
+
+function failureOf(event: Event): UpstreamFailure {
+  const { data, error } = v.parse(Problem, event)
+  const type = data?.type ?? error ?? 'an error without a name'
+  if (REFUSALS.has(type)) return refused(type)
+  return new UpstreamFailure('revolt', `revolt ended the connection: ${type}`, {
+    reason: 'server_error',
+    retry: 'later',
+  })
+}
+
+function refused(why: string): UpstreamFailure {
+  return new UpstreamFailure('revolt', `revolt refused the token: ${why}`, { reason: 'auth', retry: 'never' })
+}
