@@ -126,6 +126,10 @@ export interface FakePlatform extends AsyncDisposable {
   fail(fault: PlatformFault): void
   /** Where webhooks are sent. The suite sets it before it delivers; platforms without webhooks ignore it. */
   setWebhook(target: WebhookTarget): void
+  /**
+   * Ends the next wait of the adapter, for platforms that are looked at in intervals. The suite sets it before it opens.
+   */
+  setWake?(wake: () => void): void
   /** Webhook requests that must be answered with 401 and leave nothing behind: unsigned, wrongly signed, replayed. */
   forgeries?(): readonly PlatformRequest[]
 }
