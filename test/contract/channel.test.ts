@@ -4,6 +4,7 @@ import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
 import { startFakeFeishu } from '../support/platforms/feishu.ts'
 import { startFakeGitter } from '../support/platforms/gitter.ts'
+import { FakeDiscourse } from '../support/platforms/discourse.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { FakeKeybase } from '../support/platforms/keybase.ts'
@@ -38,6 +39,7 @@ const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
 const feishu = () => import('../../adapters/channels/feishu/adapter.ts')
 const gitter = () => import('../../adapters/channels/gitter/adapter.ts')
+const discourse = () => import('../../adapters/channels/discourse/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
@@ -79,6 +81,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'feishu by long connection', load: feishu, start: () => startFakeFeishu() },
   { name: 'feishu by webhook', load: feishu, start: () => startFakeFeishu({ webhook: true }) },
   { name: 'gitter', load: gitter, start: startFakeGitter },
+  { name: 'discourse', load: discourse, start: () => FakeDiscourse.start() },
+  { name: 'discourse by webhook', load: discourse, start: () => FakeDiscourse.start({ webhook: true }) },
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },
