@@ -8,6 +8,7 @@ import { FakeDiscourse } from '../support/platforms/discourse.ts'
 import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { FakeKeybase } from '../support/platforms/keybase.ts'
+import { startFakeGuilded } from '../support/platforms/guilded.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
@@ -43,6 +44,7 @@ const discourse = () => import('../../adapters/channels/discourse/adapter.ts')
 const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
+const guilded = () => import('../../adapters/channels/guilded/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
@@ -86,6 +88,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'gotify', load: gotify, start: () => FakeGotify.start() },
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },
+  { name: 'guilded', load: guilded, start: startFakeGuilded },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
