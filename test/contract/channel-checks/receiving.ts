@@ -12,7 +12,7 @@ export const receiving: readonly ChannelCheck[] = [
       const [message] = await stage.test.waitForReceived(1)
       ok(message)
       strictEqual(message.text, 'Grüße 日本 😀 <b>&')
-      strictEqual(message.chat.kind, 'direct')
+      strictEqual(message.chat.kind, stage.platform.hasOnlyGroups ? 'group' : 'direct')
       strictEqual(message.chat.id, stage.platform.chats.direct)
       strictEqual(message.sender.id, stage.platform.person)
       ok(message.sender.name !== '' && message.id !== '')

@@ -76,6 +76,11 @@ export class TestLink implements AsyncDisposable {
   async waitForSleep(): Promise<void> {
     if (this.#sleeping.size === 0) await new Promise<void>((resolve) => this.#awaitingSleep.add(resolve))
   }
+  /** Ends the `sleep` that runs, or else the next one. */
+  async wakeNext(): Promise<void> {
+    await this.waitForSleep()
+    this.wake()
+  }
   /** Ends the present link, as disable, reload and unload do. */
   abort(): void {
     this.#controller.abort(new Error('the link ended'))

@@ -87,6 +87,10 @@ export interface FakePlatform extends AsyncDisposable {
     readonly group?: string
     readonly thread?: string
   }
+  /** The platform has no chats of two: `direct` is a group. */
+  readonly hasOnlyGroups?: boolean
+  /** Pictures are the only files. */
+  readonly hasOnlyPictures?: boolean
   /** The id of the usual person, as the adapter has to report it. */
   readonly person: string
   readonly faults: ReadonlySet<PlatformFault['kind']>
@@ -126,9 +130,7 @@ export interface FakePlatform extends AsyncDisposable {
   fail(fault: PlatformFault): void
   /** Where webhooks are sent. The suite sets it before it delivers; platforms without webhooks ignore it. */
   setWebhook(target: WebhookTarget): void
-  /**
-   * Ends the next wait of the adapter, for platforms that are looked at in intervals. The suite sets it before it opens.
-   */
+  /** Gets what ends the pause of an adapter before its next poll, for platforms that are asked again and again. */
   setWake?(wake: () => void): void
   /** Webhook requests that must be answered with 401 and leave nothing behind: unsigned, wrongly signed, replayed. */
   forgeries?(): readonly PlatformRequest[]
