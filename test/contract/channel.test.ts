@@ -1,4 +1,5 @@
 import { startFakeDingTalk } from '../support/platforms/dingtalk.ts'
+import { FakeBluesky } from '../support/platforms/bluesky.ts'
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeFlock } from '../support/platforms/flock.ts'
 import { FakeGoogleChat } from '../support/platforms/google-chat.ts'
@@ -35,6 +36,7 @@ import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
 const dingtalk = () => import('../../adapters/channels/dingtalk/adapter.ts')
+const bluesky = () => import('../../adapters/channels/bluesky/adapter.ts')
 const discord = () => import('../../adapters/channels/discord/adapter.ts')
 const flock = () => import('../../adapters/channels/flock/adapter.ts')
 const googleChat = () => import('../../adapters/channels/google-chat/adapter.ts')
@@ -76,6 +78,7 @@ const zulip = () => import('../../adapters/channels/zulip/adapter.ts')
 const channels: readonly ChannelRow[] = [
   { name: 'dingtalk in Stream mode', load: dingtalk, start: () => startFakeDingTalk() },
   { name: 'dingtalk by webhook', load: dingtalk, start: () => startFakeDingTalk({ webhook: true }) },
+  { name: 'bluesky', load: bluesky, start: () => FakeBluesky.start() },
   { name: 'discord', load: discord, start: startFakeDiscord },
   { name: 'flock', load: flock, start: () => FakeFlock.start() },
   { name: 'google_chat', load: googleChat, start: () => FakeGoogleChat.start() },
