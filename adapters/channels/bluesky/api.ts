@@ -19,7 +19,7 @@ const UPLOAD_TIMEOUT_MS = 120_000
 /** The requests of one account. */
 export class BlueskyApi {
   readonly #link: ChannelLink<BlueskyConfig>
-  readonly #session: Session
+  readonly #tokens: Session['tokens']
   readonly #client: ApiClient
   readonly #files: ApiClient
   readonly #base: string
@@ -28,13 +28,13 @@ export class BlueskyApi {
 
   constructor(link: ChannelLink<BlueskyConfig>) {
     this.#link = link
-    this.#session = new Session(link)
+    this.#tokens = new Session(link).tokens
     this.#base = trimSlashes(link.config.base_url)
     this.#client = new ApiClient(link, {
       system: 'bluesky',
       findError: errorFinder(() => link.now()),
-      secrets: this.#session.secrets,
-      authenticate: async () => ({ authorization: `Bearer ${(await this.#session.tokens()).accessJwt}` }),
+      secrets: [link.config.token],
+      authenticate: async () => ({ authorization: `Bearer ${(await this.#tokens.current()).accessJwt}` }),
       refuseRedirects: true,
     })
     this.#files = new ApiClient(link, { system: 'bluesky' })
@@ -54,11 +54,11 @@ export class BlueskyApi {
 
   async markSeen(seenAt: string): Promise<void> {
     const url = this.#url('app.bsky.notification.updateSeen')
-    await this.#session.renewing(() => this.#client.open(url, { json: { seenAt } }))
+    await this.#tokens.renewing(() => this.#client.open(url, { json: { seenAt } }))
   }
 
   async send(message: OutboundMessage): Promise<SentMessage> {
-    const { did } = await this.#session.tokens()
+    const { did } = await this.#tokens.current()
     const context = contextOf(message)
     let reply = await this.#placeOf(message)
     const sent: SentMessage[] = []
@@ -154,7 +154,7 @@ export class BlueskyApi {
     schema: S,
     what: string,
   ): Promise<v.InferOutput<S>> {
-    return this.#session.renewing(() => this.#client.json(this.#url(method), request, schema, what))
+    return this.#tokens.renewing(() => this.#client.json(this.#url(method), request, schema, what))
   }
 
   #url(method: string): string {

@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import {
   ApiClient,
+  KeptTokens,
   NameCache,
   pollInBackground,
   readWebhookBody,
@@ -193,5 +194,76 @@ describe('pollInBackground', () => {
     await background[Symbol.asyncDispose]()
     expect(isRunning).toBe(false)
     expect(await background.closed).toMatchObject({ retry: 'later' })
+  })
+})
+
+describe('KeptTokens', () => {
+  const expired = new UpstreamFailure('fake', 'the token has expired', { reason: 'auth', retry: 'never' })
+
+  function openTokens({ owner = 'ada', kept = new Map<string, string>() } = {}) {
+    const obtained: unknown[] = []
+    const secrets = {
+      read: async (key: string) => kept.get(key),
+      write: async (key: string, value: string) => void kept.set(key, value),
+    }
+    const tokens = new KeptTokens(
+      { secrets },
+      {
+        schema: v.object({ token: v.string() }),
+        owner: [owner],
+        obtain: async (rejected) => {
+          obtained.push(rejected?.token)
+          return { token: `t${obtained.length}` }
+        },
+      },
+    )
+    return { tokens, obtained, kept }
+  }
+
+  it('obtains tokens once, and uses those that are kept, for the same owner alone', async () => {
+    const first = openTokens()
+    await Promise.all([first.tokens.current(), first.tokens.current()])
+    expect(first.obtained).toEqual([undefined])
+    const { kept } = first
+    const second = openTokens({ kept })
+    expect(await second.tokens.current()).toEqual({ token: 't1' })
+    expect(second.obtained).toEqual([])
+    const other = openTokens({ kept, owner: 'eve' })
+    await other.tokens.current()
+    expect(other.obtained).toEqual([undefined])
+  })
+
+  it('renews tokens once for all work that was refused for them, and not for other failures', async () => {
+    const { tokens, obtained } = openTokens()
+    const work = async () => {
+      const { token } = await tokens.current()
+      if (token === 't1') throw expired
+      return token
+    }
+    expect(await Promise.all([tokens.renewing(work), tokens.renewing(work)])).toEqual(['t2', 't2'])
+    expect(obtained).toEqual([undefined, 't1'])
+    const gone = new UpstreamFailure('fake', 'gone', { reason: 'not_found', retry: 'never' })
+    await expect(tokens.renewing(() => Promise.reject(gone))).rejects.toBe(gone)
+    await expect(tokens.renewing(() => Promise.reject(expired))).rejects.toBe(expired)
+    expect(obtained).toEqual([undefined, 't1', 't2'])
+  })
+
+  it('tries again after it failed', async () => {
+    const kept = new Map([['tokens', '{"owner":1}']])
+    let isAway = true
+    const tokens = new KeptTokens(
+      { secrets: { read: async (key) => kept.get(key), write: async () => undefined } },
+      {
+        schema: v.string(),
+        owner: 'ada',
+        obtain: async () => {
+          if (isAway) throw expired
+          return 'token'
+        },
+      },
+    )
+    await expect(tokens.current()).rejects.toBe(expired)
+    isAway = false
+    expect(await tokens.current()).toBe('token')
   })
 })
