@@ -25,6 +25,7 @@ import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebex } from '../support/platforms/webex.ts'
 import { FakeThreema } from '../support/platforms/threema.ts'
+import { FakeTwitch } from '../support/platforms/twitch.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWeChatAccount } from '../support/platforms/wechat-account.ts'
 import { FakeWeChat } from '../support/platforms/wechat.ts'
@@ -62,6 +63,7 @@ const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
 const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webex = () => import('../../adapters/channels/webex/adapter.ts')
 const threema = () => import('../../adapters/channels/threema/adapter.ts')
+const twitch = () => import('../../adapters/channels/twitch/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const wechat = () => import('../../adapters/channels/wechat/adapter.ts')
 /** It sends pictures alone, and is sent no files. */
@@ -111,6 +113,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'viber', load: viber, start: () => FakeViber.start() },
   { name: 'webex', load: webex, start: () => FakeWebex.start() },
   { name: 'threema', load: threema, start: () => FakeThreema.start() },
+  { name: 'twitch', load: twitch, start: () => FakeTwitch.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'wechat', load: wechat, start: () => FakeWeChat.start() },
   { name: 'wechat by an official account', load: wechatAccount, start: () => FakeWeChatAccount.start() },
