@@ -10,6 +10,7 @@ import { FakeGotify } from '../support/platforms/gotify.ts'
 import { FakeLine } from '../support/platforms/line.ts'
 import { FakeKeybase } from '../support/platforms/keybase.ts'
 import { startFakeGuilded } from '../support/platforms/guilded.ts'
+import { FakeLinkedIn } from '../support/platforms/linkedin.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
@@ -49,6 +50,7 @@ const gotify = () => import('../../adapters/channels/gotify/adapter.ts')
 const line = () => import('../../adapters/channels/line/adapter.ts')
 const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
 const guilded = () => import('../../adapters/channels/guilded/adapter.ts')
+const linkedin = () => import('../../adapters/channels/linkedin/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
@@ -96,6 +98,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'line', load: line, start: () => FakeLine.start() },
   { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },
   { name: 'guilded', load: guilded, start: startFakeGuilded },
+  { name: 'linkedin', load: linkedin, start: () => FakeLinkedIn.start() },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },

@@ -1,0 +1,78 @@
+import * as v from 'valibot'
+import { pause, pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
+import type { Background, ChannelLink } from 'svc/channels'
+import { PAGE } from './api.ts'
+import type { LinkedInApi } from './api.ts'
+import { wholeUrn } from './comment-urn.ts'
+import type { LinkedInConfig } from './config.ts'
+import { decodeComment } from './decode.ts'
+import { Notification } from './wire.ts'
+
+/** What is told late is found all the same; what was read already is known by its URN. */
+const OVERLAP_MS = 3_600_000
+const MAX_SEEN = 5000
+/** Pages of 50. What is more was written while the daemon was away for very long, and is left out. */
+const MAX_PAGES = 20
+
+/** Reads the comments on posts of the organization, again and again. */
+export class Comments {
+  readonly #link: ChannelLink<LinkedInConfig>
+  readonly #api: LinkedInApi
+  readonly #position: SavedPosition
+  readonly #seen = new RecentMap<string, true>(MAX_SEEN)
+  /** The time up to which comments were read, and that of the first start, in milliseconds. */
+  #last = 0
+  #start = 0
+
+  constructor(link: ChannelLink<LinkedInConfig>, api: LinkedInApi) {
+    this.#link = link
+    this.#api = api
+    this.#position = new SavedPosition(link, 'last')
+  }
+
+  /** Settles when what was missed is durable. Throws `UpstreamFailure`. */
+  async open(): Promise<Background> {
+    const [last, start] = (await this.#position.read())?.split(' ').map(Number) ?? []
+    this.#last = last ?? this.#link.now()
+    this.#start = start ?? this.#last
+    if (last === undefined) await this.#position.write(`${this.#last} ${this.#start}`)
+    else await this.#read(this.#link.signal)
+    const pauseMs = this.#link.config.poll_seconds * 1000
+    return pollInBackground(this.#link, async (signal) => {
+      if (await pause(this.#link, pauseMs, signal)) await this.#read(signal)
+    })
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const until = this.#link.now()
+    for (const { generatedActivity: urn } of await this.#list(until, signal)) {
+      if (this.#seen.has(urn)) continue
+      const comment = await this.#api.comment(urn, signal)
+      const context = { urn: wholeUrn(comment?.commentUrn ?? urn), organization: this.#api.urn }
+      const message = comment && decodeComment(comment, context)
+      if (message) await this.#link.receive(message)
+      this.#seen.set(urn, true)
+    }
+    this.#last = until
+    await this.#position.write(`${this.#last} ${this.#start}`)
+  }
+
+  /** Oldest first. */
+  async #list(until: number, signal: AbortSignal): Promise<readonly Notification[]> {
+    const from = Math.max(this.#start, this.#last - OVERLAP_MS)
+    const found: Notification[] = []
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const elements = await this.#api.notifications(from, until, page * PAGE, signal)
+      found.push(...elements.flatMap((raw) => this.#parse(raw)))
+      if (elements.length < PAGE) return found.toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
+    }
+    this.#link.log.warn(`More than ${found.length} comments came on LinkedIn meanwhile: the others are left out`)
+    return found.toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
+  }
+
+  #parse(raw: unknown): readonly Notification[] {
+    const parsed = v.safeParse(Notification, raw)
+    if (!parsed.success || parsed.output.action !== 'COMMENT') return []
+    return parsed.output.organizationalEntity === this.#api.urn ? [parsed.output] : []
+  }
+}
