@@ -100,6 +100,8 @@ export interface FakePlatform extends AsyncDisposable {
   readonly answersInJson?: boolean
   /** The bot can remove its own messages. */
   readonly removes?: boolean
+  /** Whether the platform takes such a file; it takes every one when absent. */
+  takesFile?(file: PlatformFile): boolean
   /** The server passes no typing indicators on, although others of its kind do. */
   readonly hidesTyping?: boolean
   /** People edit their messages, and the platform does not tell the bot. */
