@@ -11,6 +11,7 @@ import { FakeLine } from '../support/platforms/line.ts'
 import { FakeKeybase } from '../support/platforms/keybase.ts'
 import { startFakeGuilded } from '../support/platforms/guilded.ts'
 import { FakeLinkedIn } from '../support/platforms/linkedin.ts'
+import { startFakeMastodon } from '../support/platforms/mastodon.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
@@ -51,6 +52,7 @@ const line = () => import('../../adapters/channels/line/adapter.ts')
 const keybase = () => import('../../adapters/channels/keybase/adapter.ts')
 const guilded = () => import('../../adapters/channels/guilded/adapter.ts')
 const linkedin = () => import('../../adapters/channels/linkedin/adapter.ts')
+const mastodon = () => import('../../adapters/channels/mastodon/adapter.ts')
 const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
@@ -99,6 +101,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'keybase', load: keybase, start: () => FakeKeybase.start() },
   { name: 'guilded', load: guilded, start: startFakeGuilded },
   { name: 'linkedin', load: linkedin, start: () => FakeLinkedIn.start() },
+  { name: 'mastodon', load: mastodon, start: startFakeMastodon },
   { name: 'matrix', load: matrix, start: startFakeMatrix },
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
