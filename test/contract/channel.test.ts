@@ -22,6 +22,7 @@ import { FakeSignalDaemon, FakeSignalRest } from '../support/platforms/signal.ts
 import { startFakeQq } from '../support/platforms/qq.ts'
 import { startFakeRevolt } from '../support/platforms/revolt.ts'
 import { FakeReddit } from '../support/platforms/reddit.ts'
+import { startFakeRocketChat } from '../support/platforms/rocketchat.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTeams } from '../support/platforms/teams.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
@@ -63,6 +64,7 @@ const signal = () => import('../../adapters/channels/signal/adapter.ts')
 const qq = () => import('../../adapters/channels/qq/adapter.ts')
 const revolt = () => import('../../adapters/channels/revolt/adapter.ts')
 const reddit = () => import('../../adapters/channels/reddit/adapter.ts')
+const rocketchat = () => import('../../adapters/channels/rocketchat/adapter.ts')
 const slack = () => import('../../adapters/channels/slack/adapter.ts')
 const teams = () => import('../../adapters/channels/teams/adapter.ts')
 const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
@@ -114,6 +116,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'qq by webhook', load: qq, start: () => startFakeQq({ webhook: true }) },
   { name: 'revolt', load: revolt, start: startFakeRevolt },
   { name: 'reddit', load: reddit, start: () => FakeReddit.start() },
+  { name: 'rocketchat', load: rocketchat, start: startFakeRocketChat },
   { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
   { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
   { name: 'teams', load: teams, start: () => FakeTeams.start() },

@@ -172,7 +172,7 @@ describe('mastodon', () => {
   })
 })
 
-describe('the text of a post', () => {
+describe('the text of a post on mastodon', () => {
   it('has paragraphs, whole addresses, and signs as they were written', () => {
     const link =
       '<a href="https://example.org/a?b=1&amp;c"><span class="invisible">https://</span><span class="ellipsis">example.org/a?b</span><span class="invisible">=1&amp;c</span></a>'
