@@ -120,7 +120,7 @@ export const receiving: readonly ChannelCheck[] = [
   {
     id: 'replies',
     title: 'a reply names the message it answers, in both directions',
-    applies: ({ adapter }) => adapter.capabilities.replies === true,
+    applies: ({ adapter, platform }) => adapter.capabilities.replies === true && !platform.lacks?.has('replies'),
     async run(stage) {
       await stage.open()
       const id = await stage.platform.deliver({ text: 'a question' })
@@ -140,7 +140,7 @@ export const receiving: readonly ChannelCheck[] = [
   {
     id: 'receive-edits',
     title: 'an edited message comes with the id of the first version',
-    applies: ({ adapter, platform }) => adapter.capabilities.edit !== undefined && !platform.hidesEdits,
+    applies: ({ adapter, platform }) => adapter.capabilities.edit !== undefined && !platform.lacks?.has('edit'),
     async run(stage) {
       await stage.open()
       const id = await stage.platform.deliver({ text: 'old' })
@@ -157,7 +157,8 @@ export const receiving: readonly ChannelCheck[] = [
   {
     id: 'receive-files',
     title: 'files of others are announced with a reference that can be stored, and read',
-    applies: ({ adapter }) => adapter.capabilities.attachments?.inbound === true,
+    applies: ({ adapter, platform }) =>
+      adapter.capabilities.attachments?.inbound === true && !platform.lacks?.has('attachments'),
     async run(stage) {
       const { fileKinds } = stage.platform
       const files = [PICTURE, DOCUMENT].filter(({ kind }) => fileKinds?.has(kind) ?? true)

@@ -71,7 +71,7 @@ export const sending: readonly ChannelCheck[] = [
   {
     id: 'edits',
     title: 'an edit replaces the text, and one that changes nothing is a success',
-    applies: ({ adapter }) => adapter.capabilities.edit !== undefined,
+    applies: ({ adapter, platform }) => adapter.capabilities.edit !== undefined && !platform.lacks?.has('edit'),
     async run(stage) {
       const connection = await stage.open()
       const message = stage.message('first')
@@ -153,7 +153,8 @@ export const sending: readonly ChannelCheck[] = [
   {
     id: 'send-files',
     title: 'a text and files are shown with their names and contents',
-    applies: ({ adapter }) => adapter.capabilities.attachments?.outbound === true,
+    applies: ({ adapter, platform }) =>
+      adapter.capabilities.attachments?.outbound === true && !platform.lacks?.has('attachments'),
     async run(stage) {
       await stage.open()
       await stage.connection.send(stage.message('a picture', { attachments: [attachmentOf(PICTURE)] }))

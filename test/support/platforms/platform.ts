@@ -100,6 +100,8 @@ export interface FakePlatform extends AsyncDisposable {
   readonly answersInJson?: boolean
   /** The bot can remove its own messages. */
   readonly removes?: boolean
+  /** What the adapter declares and this mode of the platform has not. */
+  readonly lacks?: ReadonlySet<'edit' | 'replies' | 'attachments'>
   /** Whether the platform takes such a file; it takes every one when absent. */
   takesFile?(file: PlatformFile): boolean
   /** The server passes no typing indicators on, although others of its kind do. */
@@ -132,7 +134,7 @@ export interface FakePlatform extends AsyncDisposable {
   fail(fault: PlatformFault): void
   /** Where webhooks are sent. The suite sets it before it delivers; platforms without webhooks ignore it. */
   setWebhook(target: WebhookTarget): void
-  /** Gets what ends the pause of an adapter before its next poll, for platforms that are asked again and again. */
+  /** Where the adapter asks at intervals: how its pauses are ended. The suite sets it before it delivers. */
   setWake?(wake: () => void): void
   /** Webhook requests that must be answered with 401 and leave nothing behind: unsigned, wrongly signed, replayed. */
   forgeries?(): readonly PlatformRequest[]
