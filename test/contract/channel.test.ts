@@ -16,6 +16,7 @@ import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeMessenger } from '../support/platforms/messenger.ts'
 import { FakeNostr } from '../support/platforms/nostr.ts'
+import { startFakeNextcloudAccount, startFakeNextcloudBot } from '../support/platforms/nextcloud.ts'
 import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { FakePumble } from '../support/platforms/pumble.ts'
 import { FakeSignalDaemon, FakeSignalRest } from '../support/platforms/signal.ts'
@@ -58,6 +59,7 @@ const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
 const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
 const messenger = () => import('../../adapters/channels/messenger/adapter.ts')
 const nostr = () => import('../../adapters/channels/nostr/adapter.ts')
+const nextcloud = () => import('../../adapters/channels/nextcloud/adapter.ts')
 const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
 const pumble = () => import('../../adapters/channels/pumble/adapter.ts')
 const signal = () => import('../../adapters/channels/signal/adapter.ts')
@@ -108,6 +110,8 @@ const channels: readonly ChannelRow[] = [
   { name: 'mattermost', load: mattermost, start: startFakeMattermost },
   { name: 'messenger', load: messenger, start: () => FakeMessenger.start() },
   { name: 'nostr', load: nostr, start: () => FakeNostr.start() },
+  { name: 'nextcloud, a bot', load: nextcloud, start: startFakeNextcloudBot },
+  { name: 'nextcloud, an account', load: nextcloud, start: startFakeNextcloudAccount },
   { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
   { name: 'pumble', load: pumble, start: () => FakePumble.start() },
   { name: 'signal by signal-cli', load: signal, start: () => FakeSignalDaemon.start() },
