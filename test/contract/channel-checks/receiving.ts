@@ -140,7 +140,8 @@ export const receiving: readonly ChannelCheck[] = [
   {
     id: 'receive-edits',
     title: 'an edited message comes with the id of the first version',
-    applies: ({ adapter, platform }) => adapter.capabilities.edit !== undefined && !platform.lacks?.has('edit'),
+    applies: ({ adapter, platform: { lacks } }) =>
+      adapter.capabilities.edit !== undefined && !lacks?.has('edit') && !lacks?.has('edits of others'),
     async run(stage) {
       await stage.open()
       const id = await stage.platform.deliver({ text: 'old' })

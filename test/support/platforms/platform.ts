@@ -101,7 +101,7 @@ export interface FakePlatform extends AsyncDisposable {
   /** The bot can remove its own messages. */
   readonly removes?: boolean
   /** What the adapter declares and this mode of the platform has not. */
-  readonly lacks?: ReadonlySet<'edit' | 'replies' | 'attachments'>
+  readonly lacks?: ReadonlySet<'edit' | 'edits of others' | 'replies' | 'attachments'>
   /** Whether the platform takes such a file; it takes every one when absent. */
   takesFile?(file: PlatformFile): boolean
   /** The server passes no typing indicators on, although others of its kind do. */
