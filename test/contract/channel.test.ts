@@ -31,6 +31,7 @@ import { FakeViber } from '../support/platforms/viber.ts'
 import { FakeWebex } from '../support/platforms/webex.ts'
 import { FakeThreema } from '../support/platforms/threema.ts'
 import { FakeTwitch } from '../support/platforms/twitch.ts'
+import { FakeTwist } from '../support/platforms/twist.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { FakeWeChatAccount } from '../support/platforms/wechat-account.ts'
 import { FakeWeChat } from '../support/platforms/wechat.ts'
@@ -74,6 +75,7 @@ const viber = () => import('../../adapters/channels/viber/adapter.ts')
 const webex = () => import('../../adapters/channels/webex/adapter.ts')
 const threema = () => import('../../adapters/channels/threema/adapter.ts')
 const twitch = () => import('../../adapters/channels/twitch/adapter.ts')
+const twist = () => import('../../adapters/channels/twist/adapter.ts')
 const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
 const wechat = () => import('../../adapters/channels/wechat/adapter.ts')
 /** It sends pictures alone, and is sent no files. */
@@ -130,6 +132,7 @@ const channels: readonly ChannelRow[] = [
   { name: 'webex', load: webex, start: () => FakeWebex.start() },
   { name: 'threema', load: threema, start: () => FakeThreema.start() },
   { name: 'twitch', load: twitch, start: () => FakeTwitch.start() },
+  { name: 'twist', load: twist, start: () => FakeTwist.start() },
   { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
   { name: 'wechat', load: wechat, start: () => FakeWeChat.start() },
   { name: 'wechat by an official account', load: wechatAccount, start: () => FakeWeChatAccount.start() },
