@@ -17,7 +17,7 @@ export class ChannelStage implements AsyncDisposable {
     this.platform = platform
     this.test = new TestLink(adapter, config)
     platform.setWebhook((request) => this.receiveWebhook(request))
-    platform.setWake?.(() => void this.test.wakeNext())
+    platform.setWake?.(() => this.test.wakeNext())
   }
 
   get connection(): ChannelConnection {

@@ -48,7 +48,8 @@ export class FakeBluesky implements FakePlatform {
   readonly secrets = [PASSWORD, 'jwt-access-', 'jwt-refresh-']
   readonly chats = { direct: BOT.did, group: BOT.did, thread: `at://${ADA.did}/${POSTS}/3kthread222222` }
   readonly hasOnlyGroups = true
-  readonly hasOnlyPictures = true
+  readonly fileKinds: ReadonlySet<PlatformFile['kind']> = new Set(['image'] as const)
+  readonly takesFile = ({ kind }: PlatformFile): boolean => kind === 'image'
   readonly person = ADA.did
   readonly redelivers = true
   readonly faults = allFaults
@@ -99,7 +100,7 @@ export class FakeBluesky implements FakePlatform {
     this.#shown.fail(fault)
   }
   setWebhook(): void {}
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#wake = wake
   }
   /** Fails the next poll. */

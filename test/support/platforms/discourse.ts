@@ -110,7 +110,7 @@ export class FakeDiscourse implements FakePlatform {
   setWebhook(target: WebhookTarget): void {
     this.#target = target
   }
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#wake = wake
   }
   /** The next post is refused with this answer. */

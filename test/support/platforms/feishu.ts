@@ -103,7 +103,7 @@ class Feishu implements Omit<FakeFeishu, typeof Symbol.asyncDispose> {
   readonly redelivers = true
   readonly answersInJson = true
   readonly removes = true
-  readonly hidesEdits = true
+  readonly lacks = new Set(['edits of others'] as const)
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

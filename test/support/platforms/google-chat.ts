@@ -74,7 +74,7 @@ export class FakeGoogleChat implements FakePlatform {
   readonly chats = { direct: DIRECT.name, group: ROOM.name, thread: THREAD }
   readonly person = ADA.name
   readonly redelivers = true
-  readonly hidesEdits = true
+  readonly lacks = new Set(['edits of others'] as const)
   readonly faults = allFaults
   readonly removes = true
   readonly answersInJson = true

@@ -85,7 +85,7 @@ export class FakeLinkedIn implements FakePlatform {
     this.#shown.fail(fault)
   }
   setWebhook(): void {}
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#wake = wake
   }
   /** Fails the next poll. */

@@ -456,7 +456,7 @@ export class FakeNextcloudAccount extends FakeNextcloud {
   get wrongConfig() {
     return { ...this.config, token: 'wrong' }
   }
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.polls.setWake(wake)
   }
   async waitForListener(): Promise<void> {

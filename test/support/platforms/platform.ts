@@ -89,8 +89,6 @@ export interface FakePlatform extends AsyncDisposable {
   }
   /** The platform has no chats of two: `direct` is a group. */
   readonly hasOnlyGroups?: boolean
-  /** Pictures are the only files. */
-  readonly hasOnlyPictures?: boolean
   /** The id of the usual person, as the adapter has to report it. */
   readonly person: string
   readonly faults: ReadonlySet<PlatformFault['kind']>
@@ -106,8 +104,6 @@ export interface FakePlatform extends AsyncDisposable {
   takesFile?(file: PlatformFile): boolean
   /** The server passes no typing indicators on, although others of its kind do. */
   readonly hidesTyping?: boolean
-  /** People edit their messages, and the platform does not tell the bot. */
-  readonly hidesEdits?: boolean
   /** The kinds of files that people can send; all when absent. */
   readonly fileKinds?: ReadonlySet<PlatformFile['kind']>
 
@@ -134,8 +130,11 @@ export interface FakePlatform extends AsyncDisposable {
   fail(fault: PlatformFault): void
   /** Where webhooks are sent. The suite sets it before it delivers; platforms without webhooks ignore it. */
   setWebhook(target: WebhookTarget): void
-  /** Where the adapter asks at intervals: how its pauses are ended. The suite sets it before it delivers. */
-  setWake?(wake: () => void): void
+  /**
+   * Where the adapter asks at intervals: `wake` ends its pause, or the next one, and settles then. The suite sets it before
+   * it opens.
+   */
+  setWake?(wake: () => Promise<void>): void
   /** Webhook requests that must be answered with 401 and leave nothing behind: unsigned, wrongly signed, replayed. */
   forgeries?(): readonly PlatformRequest[]
 }

@@ -1,11 +1,11 @@
 /** The questions of an adapter that asks at intervals, which a fake brings about when there is something to find. */
 export class Polls {
   #count = 0
-  #wake: (() => void) | undefined
+  #wake: (() => Promise<void>) | undefined
   #isDisposed = false
   readonly #waiting = new Set<() => void>()
 
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#wake = wake
   }
   /** A question has come. */
@@ -27,12 +27,15 @@ export class Polls {
   /** Ends pauses of the adapter until it has asked once more. */
   hurry(): void {
     const before = this.#count
-    const wake = (): void => {
-      if (this.#isDisposed || this.#count > before) return
-      this.#wake?.()
-      setImmediate(wake)
+    const isDone = (): boolean => this.#isDisposed || this.#count > before
+    const wake = async (): Promise<void> => {
+      while (!isDone()) {
+        await this.#wake?.()
+        // What it does before the next pause.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
     }
-    wake()
+    void wake()
   }
   dispose(): void {
     this.#isDisposed = true

@@ -102,7 +102,7 @@ export class FakeReddit implements FakePlatform {
     this.#refusal = ratelimit === undefined ? [code, text] : [code, text, ratelimit]
   }
   setWebhook(): void {}
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#wake = wake
   }
   /** Fails the next poll. */

@@ -115,7 +115,7 @@ export class FakeTwist implements FakePlatform {
     this.#shown.fail(fault)
   }
   setWebhook(): void {}
-  setWake(wake: () => void): void {
+  setWake(wake: () => Promise<void>): void {
     this.#polls.setWake(wake)
   }
   async waitForListener(): Promise<void> {
