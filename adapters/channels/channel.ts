@@ -209,7 +209,8 @@ export interface ChannelDeclaration {
   readonly title: string
   readonly category: 'messaging' | 'enterprise' | 'social' | 'developer' | 'notification'
   readonly description: string
-  readonly setup?: ChannelSetup
+  /** Imports how it is set up, when somebody wants to know. */
+  readonly setup?: () => Promise<{ readonly default: ChannelSetup }>
   /**
    * The hosts its adapter reaches, as in `uses.hosts`; any when absent. A channel that is not built in is held to them,
    * and whoever installs it accepts them.

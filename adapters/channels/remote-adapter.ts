@@ -28,8 +28,9 @@ const SYNCHRONOUS = ['matchesSender', 'usesSignIn'] as const
 const OPTIONAL = ['edit', 'delete', 'readAttachment', 'typing', 'react', 'webhook', 'warnings'] as const
 
 /** In the process of the plugin: the adapter for the daemon to call. */
-export function exposeAdapter(remote: RemoteEnd, { name, load }: ChannelDeclaration): number {
+export function exposeAdapter(remote: RemoteEnd, { name, load, setup }: ChannelDeclaration): number {
   return remote.expose({
+    setup: async () => (await setup?.())?.default,
     async load() {
       const { default: adapter } = await load()
       for (const member of SYNCHRONOUS)

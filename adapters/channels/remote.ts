@@ -20,15 +20,14 @@ const Declaration = v.object({
   title: v.string(),
   category: v.picklist(['messaging', 'enterprise', 'social', 'developer', 'notification']),
   description: v.string(),
-  setup: v.optional(
-    v.object({
-      icon: v.optional(v.string()),
-      difficulty: v.picklist(['easy', 'medium', 'hard']),
-      minutes: v.number(),
-      steps: v.array(v.string()),
-    }),
-  ),
   hosts: v.optional(v.array(v.string())),
+  hasSetup: v.boolean(),
+})
+const Setup = v.object({
+  icon: v.optional(v.pipe(v.string(), v.maxLength(8))),
+  difficulty: v.picklist(['easy', 'medium', 'hard']),
+  minutes: v.number(),
+  steps: v.pipe(v.array(v.pipe(v.string(), v.maxLength(1000))), v.maxLength(50)),
 })
 const Bucket = v.object({ perSecond: v.number(), burst: v.number() })
 const Capabilities = v.looseObject({
@@ -73,21 +72,25 @@ const Inbound = v.looseObject({
 const remoteChannels: RemoteService<ChannelRegistry> = {
   client: (remote, register) => ({
     add(channel) {
-      register('add', v.parse(Declaration, channel), exposeAdapter(remote, channel))
+      const declaration = { ...channel, hasSetup: channel.setup !== undefined }
+      register('add', v.parse(Declaration, declaration), exposeAdapter(remote, channel))
       // The process ends with the plugin.
       return async () => undefined
     },
   }),
   serve: (registry, deps) => ({
     async add([found, object]) {
-      const declaration = v.parse(Declaration, found)
+      const { hasSetup, ...declaration } = v.parse(Declaration, found)
       const source = v.parse(v.number(), object)
       // A member that does not cross is refused now, and not when the first account is configured.
       const adapter = await loadAdapter(deps, source)
+      const setup = hasSetup
+        ? async () => ({ default: omitUndefined(v.parse(Setup, await deps.remote.call(source, 'setup', []))) })
+        : undefined
       const load = async (): Promise<{ readonly default: ChannelAdapter }> => ({ default: adapter })
       deps.own(
         `channel ${declaration.name}`,
-        registry.add({ ...omitUndefined(declaration), load } as never, deps.network),
+        registry.add({ ...omitUndefined({ ...declaration, setup }), load } as never, deps.network),
       )
     },
   }),

@@ -5,14 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Bluesky',
   category: 'social',
   description: 'Mentions of an account of Bluesky, and replies to its posts.',
-  setup: {
-    difficulty: 'easy',
-    minutes: 3,
-    steps: [
-      'Sign in to Bluesky with the account that should answer; make one of its own for the bot.',
-      'Under Settings, Privacy and security, App passwords, add an app password, and copy it.',
-      'Enter the handle of the account, such as helper.bsky.social, and the app password.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -5,15 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Discourse',
   category: 'developer',
   description: 'An account in the topics and personal messages of a Discourse forum.',
-  setup: {
-    difficulty: 'medium',
-    minutes: 10,
-    steps: [
-      'Make an account for the bot on the forum, without rights of an administrator: its name is `api_username`.',
-      'As an administrator make a key under Admin, API keys, for this single user, and copy it: it is `token`.',
-      'Optional, so that answers begin at once: under Admin, Webhooks, enter the address of the webhook.',
-      'Choose the content type application/json and the post events, and make up a secret: it is `webhook_secret`.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

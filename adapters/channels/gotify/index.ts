@@ -5,14 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Gotify',
   category: 'notification',
   description: 'Messages of the applications of a Gotify server.',
-  setup: {
-    difficulty: 'easy',
-    minutes: 2,
-    steps: [
-      'In the web page of the server, under Apps, make an application for the answers, and copy its token.',
-      'Under Clients, make a client, and copy its token: it reads what the other applications send.',
-      'Put the ids of the applications that may ask into "Allowed users".',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

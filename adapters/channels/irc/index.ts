@@ -5,11 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'IRC',
   category: 'messaging',
   description: 'A bot in the channels and private messages of an IRC network.',
-  setup: {
-    icon: '#',
-    difficulty: 'easy',
-    minutes: 2,
-    steps: ['Choose a nickname, and register it with NickServ if the network has it.', 'Choose the channels to join.'],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

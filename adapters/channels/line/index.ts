@@ -5,17 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'LINE',
   category: 'messaging',
   description: 'An official account of LINE in direct and group chats, by the Messaging API.',
-  setup: {
-    icon: 'LI',
-    difficulty: 'medium',
-    minutes: 10,
-    steps: [
-      'Make an official account at manager.line.biz, and enable the Messaging API in its settings.',
-      'In the LINE Developers Console, under "Basic settings" of the channel, copy the channel secret.',
-      'Under "Messaging API" issue a channel access token and copy it.',
-      'After saving, enter the address of the webhook there, and switch on "Use webhook" and "Webhook redelivery".',
-      'In the settings of the account switch off the automatic responses, and allow group chats if it should join any.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -6,15 +6,7 @@ export const matrix: ChannelDeclaration = {
   title: 'Matrix',
   category: 'messaging',
   description: 'An account on a Matrix homeserver, in rooms without encryption.',
-  setup: {
-    difficulty: 'easy',
-    minutes: 3,
-    steps: [
-      'Make an account for the bot on a homeserver.',
-      'Enter its user and password, or an access token of it.',
-      'Invite it to a room without encryption.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 }
 

@@ -6,15 +6,7 @@ export const mattermost: ChannelDeclaration = {
   title: 'Mattermost',
   category: 'enterprise',
   description: 'A bot account in the channels and direct messages of a Mattermost server.',
-  setup: {
-    icon: 'MM',
-    difficulty: 'easy',
-    minutes: 5,
-    steps: [
-      'As a system administrator switch on bot accounts, make one under Integrations, and copy its token.',
-      'Add the bot to a team and its channels.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 }
 

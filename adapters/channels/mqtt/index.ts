@@ -5,14 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'MQTT',
   category: 'notification',
   description: 'Messages on topics of an MQTT broker.',
-  setup: {
-    icon: 'MQ',
-    difficulty: 'medium',
-    minutes: 5,
-    steps: [
-      'Choose topics to read and to write; a + in the topic stands for the sender.',
-      'Let the rules of the broker say who may write to them.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -5,15 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Nostr',
   category: 'messaging',
   description: 'Private direct messages of Nostr, over relays of your choice.',
-  setup: {
-    difficulty: 'easy',
-    minutes: 5,
-    steps: [
-      'Make a new account for the bot in any Nostr app, and copy its private key (nsec1…) from the settings of the app.',
-      'Choose one to three relays that keep direct messages, and put their addresses (wss://…) into "Relays".',
-      'Put your own public key (npub1…) into "Allowed users".',
-      'Write a private message to the public key of the bot.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

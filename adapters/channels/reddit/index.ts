@@ -5,16 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Reddit',
   category: 'social',
   description: 'Comments and private messages of an account of Reddit.',
-  setup: {
-    difficulty: 'medium',
-    minutes: 10,
-    steps: [
-      'Sign in to Reddit with the account that should answer; make one of its own for the bot, without two-factor sign-in.',
-      'Where Reddit asks for it, request access to its Data API for this bot, and wait for the approval.',
-      'At reddit.com/prefs/apps create an app of the type "script"; its redirect address may be http://localhost.',
-      'Copy the client id, which stands below the name of the app, and its secret.',
-      'Enter both, the name and the password of the account, and a user agent with your own name, such as "server:my-helper:v1 (by /u/your-own-name)".',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -6,15 +6,7 @@ export const slack: ChannelDeclaration = {
   title: 'Slack',
   category: 'enterprise',
   description: 'An app in the channels and direct messages of a Slack workspace, over Socket Mode or the Events API.',
-  setup: {
-    difficulty: 'medium',
-    minutes: 10,
-    steps: [
-      'Make an app at api.slack.com/apps, with the scopes and events that the documentation lists, and install it.',
-      'Copy its bot token (xoxb-…).',
-      'Switch on Socket Mode and make an app-level token (xapp-…), or copy the signing secret for the webhook.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 }
 

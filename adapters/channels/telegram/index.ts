@@ -5,11 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Telegram',
   category: 'messaging',
   description: 'A Telegram bot, by long polling or by webhook.',
-  setup: {
-    icon: 'TG',
-    difficulty: 'easy',
-    minutes: 2,
-    steps: ['Write /newbot to @BotFather in Telegram.', 'Copy the token that it answers with.'],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -5,16 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Threema',
   category: 'messaging',
   description: 'An id of Threema Gateway with end-to-end encryption.',
-  setup: {
-    difficulty: 'hard',
-    minutes: 20,
-    steps: [
-      'Make a key pair with the Threema Gateway SDK or its command line tool, and keep the private key.',
-      'At gateway.threema.ch request an id with end-to-end encryption, and enter the public key there.',
-      'Buy credits: each message that is sent costs one or two.',
-      'Copy the id, which begins with an asterisk, and its API secret.',
-      'After saving, enter the address of the webhook as the callback URL of the id.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -5,15 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Webex',
   category: 'enterprise',
   description: 'A bot in spaces and direct chats of Webex.',
-  setup: {
-    icon: 'WX',
-    difficulty: 'medium',
-    minutes: 10,
-    steps: [
-      'At developer.webex.com, under "My Webex Apps", make a bot, and copy its access token.',
-      'Enter the public address of the webhook, and a secret for it: any text of your own of 16 characters or more.',
-      'Add the bot to the spaces where it should answer, by the address that ends in @webex.bot.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

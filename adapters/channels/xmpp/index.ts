@@ -5,11 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'XMPP',
   category: 'messaging',
   description: 'A user of an XMPP (Jabber) server, in chats and rooms.',
-  setup: {
-    icon: 'XM',
-    difficulty: 'easy',
-    minutes: 3,
-    steps: ['Make an account for the bot on an XMPP server.', 'Choose the rooms it joins, if any.'],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -5,14 +5,6 @@ export default defineChannel('1.0.0', {
   title: 'Zulip',
   category: 'enterprise',
   description: 'A bot in channels, topics and direct messages of Zulip.',
-  setup: {
-    difficulty: 'easy',
-    minutes: 3,
-    steps: [
-      'In the settings of Zulip, under Bots, add a bot of the type "Generic bot".',
-      'Copy its email address and its API key.',
-      'Subscribe it to the channels where it should answer.',
-    ],
-  },
+  setup: () => import('./setup.ts'),
   load: () => import('./adapter.ts'),
 })

@@ -21,7 +21,7 @@ export function channelHandlers(deps: HandlerDeps) {
   return {
     async listChannels() {
       const entries = await accounts.list()
-      const channels = toRows(deps, entries)
+      const channels = await toRows(deps, entries)
       return {
         channels,
         total: channels.length,

@@ -9,8 +9,9 @@ import type { AccountEntry, Accounts } from '../accounts/service.ts'
 import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
 import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
-import { canonicalName, knownChannels, retirementOf } from '../names.ts'
-import type { ChannelName } from '../names.ts'
+import { canonicalName, retirementOf } from '../names.ts'
+import { knownChannels } from './known-channels.ts'
+import type { ChannelName } from './known-channels.ts'
 import { setupGuide } from '../setup-guide.ts'
 import type { SetupGuide } from '../setup-guide.ts'
 import type { ChannelList, ChannelView, Status } from './schema.ts'
@@ -53,14 +54,20 @@ export function chooseAccount(entries: readonly AccountEntry[], channel: string,
 }
 
 /** Every channel, with how it is set up. */
-export function toRows(deps: Pick<ViewDeps, 'connections' | 'registry'>, entries: readonly AccountEntry[]): Row[] {
-  return allChannels(deps.registry).map((channel) => ({
-    ...toRow(deps, channel, entries),
-    ...guideOf(deps.registry, channel),
-  }))
+export function toRows(
+  deps: Pick<ViewDeps, 'connections' | 'registry'>,
+  entries: readonly AccountEntry[],
+): Promise<Row[]> {
+  return Promise.all(
+    allChannels(deps.registry).map(async (channel) => ({
+      ...toRow(deps, channel, entries),
+      ...(await guideOf(deps.registry, channel)),
+    })),
+  )
 }
-const guideOf = (registry: AdapterRegistry, { name, title }: ChannelName): SetupGuide =>
-  setupGuide(title, registry.find(name)?.setup)
+async function guideOf(registry: AdapterRegistry, { name, title }: ChannelName): Promise<SetupGuide> {
+  return setupGuide(title, (await registry.find(name)?.setup?.())?.default)
+}
 
 function toRow(
   { connections, registry }: Pick<ViewDeps, 'connections' | 'registry'>,
@@ -150,7 +157,7 @@ export async function toView(
   const chosen = list.find(({ account_id: one }) => one === id)
   return {
     ...toRow(deps, channel, entries),
-    ...guideOf(registry, channel),
+    ...(await guideOf(registry, channel)),
     config: chosen?.config ?? {},
     status: chosen?.status ?? unconfigured(name),
     account_list: list,

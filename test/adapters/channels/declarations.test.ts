@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { ChannelDeclaration, defineChannel } from 'svc/channels'
-import { knownChannels } from '../../../plugins/channels/names.ts'
+import { knownChannels } from '../../../plugins/channels/http/known-channels.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const folders = readdirSync(`${root}/adapters/channels`, { withFileTypes: true })
@@ -33,7 +33,8 @@ describe.each(folders)('the channel %s', (folder) => {
   })
 
   it('says how it is set up', async () => {
-    const { setup } = (await declarationOf(folder)) ?? {}
+    const declared = await declarationOf(folder)
+    const setup = (await declared?.setup?.())?.default
     expect(setup?.minutes).toBeGreaterThan(0)
     for (const step of setup?.steps ?? ['']) expect(step).toMatch(/^[A-Z].+\.$/)
   })

@@ -7,7 +7,9 @@ export default defineChannel('1.0.0', {
   title: 'Test chat',
   category: 'developer',
   description: 'A platform that lives in the test',
-  setup: { icon: 'TC', difficulty: 'easy', minutes: 1, steps: ['Write to the bot.', 'Copy its token.'] },
+  setup: async () => ({
+    default: { icon: 'TC', difficulty: 'easy', minutes: 1, steps: ['Write to the bot.', 'Copy its token.'] },
+  }),
   load: async () => {
     const adapter: unknown = Reflect.get(globalThis, Symbol.for('svc.test.adapter'))
     if (adapter === undefined) throw new Error('the test has no adapter')
