@@ -34,24 +34,26 @@ export class AccessToken {
   }
 
   /**
-   * Makes a request with the token. A kept token that is refused (`reason: 'auth'`), or one of which the platform says
-   * that it has expired (`retry: 'later'` besides), may have been taken back before its time: the request, which was not
-   * carried out, is made once more with a new one. Throws what the request throws.
+   * Makes a request with the token. A failure with the reason `auth` and `retry: 'later'` means that the platform took the
+   * token back before its time, or that it has expired: the request, which was not carried out, is made once more with a
+   * new one. Throws what the request throws.
    */
   async use<T>(request: (token: string) => Promise<T>): Promise<T> {
-    const kept = this.#current
     const token = await this.get()
     try {
       return await request(token)
     } catch (error) {
-      if (!isRefused(error) || (kept?.token !== token && error.retry === 'never')) throw error
+      if (!isOfToken(error)) throw error
       if (this.#current?.token === token) this.#current = undefined
     }
     const renewed = await this.get()
     try {
       return await request(renewed)
     } catch (error) {
-      throw asFinal(error)
+      // A token that was just issued has not expired: the credentials are refused.
+      throw isOfToken(error)
+        ? new UpstreamFailure(error.system, error.message, { reason: 'auth', retry: 'never' })
+        : error
     }
   }
 
@@ -68,10 +70,5 @@ export class AccessToken {
   }
 }
 
-const isRefused = (error: unknown): error is UpstreamFailure =>
-  error instanceof UpstreamFailure && error.reason === 'auth'
-/** A token that was just issued has not expired: the credentials are refused. */
-function asFinal(error: unknown): unknown {
-  if (!isRefused(error) || error.retry === 'never') return error
-  return new UpstreamFailure(error.system, error.message, { reason: 'auth', retry: 'never' })
-}
+const isOfToken = (error: unknown): error is UpstreamFailure =>
+  error instanceof UpstreamFailure && error.reason === 'auth' && error.retry === 'later'

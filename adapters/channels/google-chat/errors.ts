@@ -3,15 +3,17 @@ import type { ApiAnswer, ApiError } from 'svc/channels'
 import { Failure, RetryInfo, TokenFailure } from './wire.ts'
 
 /** Explains a failed request to the API. */
-export function findError({ ok, body }: ApiAnswer): ApiError | undefined {
+export function findError({ ok, status: code, body }: ApiAnswer): ApiError | undefined {
   if (ok) return undefined
   const parsed = v.safeParse(Failure, body)
-  if (!parsed.success) return undefined
+  // The token has expired, or was taken back.
+  const auth = code === 401 ? ({ reason: 'auth', retry: 'later' } as const) : {}
+  if (!parsed.success) return code === 401 ? auth : undefined
   const { message, status, details } = parsed.output.error
   const text = [status, message].filter((part) => part != null && part !== '').join(': ')
   const [pause] = (details ?? []).flatMap((detail) => (v.is(RetryInfo, detail) ? [detail.retryDelay] : []))
   // Quotas of a minute: without a hint the host waits for longer each time.
-  return { message: text, retryAfterSecs: pause === undefined ? undefined : Number(pause.slice(0, -1)) }
+  return { message: text, ...auth, retryAfterSecs: pause === undefined ? undefined : Number(pause.slice(0, -1)) }
 }
 
 /** Explains why no access token was issued: a key that was deleted, or a clock that is wrong. */

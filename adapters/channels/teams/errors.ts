@@ -7,6 +7,8 @@ export function findError({ ok, status, body }: ApiAnswer): ApiError | undefined
   if (ok) return undefined
   const parsed = v.safeParse(Failure, body)
   const message = parsed.success ? textOf(parsed.output) : undefined
+  // The token has expired, or was taken back.
+  if (status === 401) return { message, reason: 'auth', retry: 'later' }
   // Two requests met: https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit
   return status === 412 ? { message, reason: 'overloaded' } : { message }
 }

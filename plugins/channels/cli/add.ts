@@ -6,24 +6,27 @@ import {
   commandLine,
   connect,
   defineCommand,
+  escapeControls,
   exits,
   Failure,
   isObject,
+  omitUndefined,
   print,
   printJson,
   readJson,
   readSecret,
   terminalMode,
 } from 'svc/cli'
-import { channelArgs, channelPath, readChannel } from './client.ts'
-import type { Field } from './client.ts'
+import { channelArgs, channelPath, readChannel, testChannel } from './client.ts'
+import type { Field, View } from './client.ts'
 
 const Configured = v.looseObject({ channel: v.string(), account_id: v.string(), note: v.string() })
 
 export default defineCommand({
   description:
-    'Configure an account of a channel, or change one. Asks for the fields it needs; secrets are not shown. Without a ' +
-    'terminal the required secrets are read from standard input, one line each.',
+    'Configure an account of a channel, or change one: says what to do at the platform, asks for the fields it needs ' +
+    '(secrets are not shown), connects it, and checks the credentials. Without a terminal the required secrets are read ' +
+    'from standard input, one line each.',
   args: {
     ...channelArgs,
     agent: { type: 'string', description: 'Agent that answers', valueHint: 'name' },
@@ -44,6 +47,7 @@ export default defineCommand({
     const isInFile = view.account_list.some(
       ({ account_id: id, source }) => id === (args.account ?? 'default') && source === 'file',
     )
+    if (terminalMode().canType && !args.json && view.account_list.length === 0) print(introduction(view))
     for (const field of view.fields)
       if (!(field.key in fields) && (field.type === 'secret' || (field.required && !isInFile))) {
         const value = await ask(field)
@@ -56,16 +60,34 @@ export default defineCommand({
         body: { fields, ...(args.account !== undefined && { account_id: args.account }) },
       }),
     )
-    if (args.json) printJson(answer)
-    else
-      print(
-        `${view.display_name} is configured. ${answer.note}\n` +
-          `${commandLine(`channels test ${view.name}`)} checks it; ` +
-          `${commandLine(`channels pair ${view.name}`)} lets a person talk to it.`,
-      )
+    if (args.json) {
+      printJson(answer)
+      return exits.ok
+    }
+    print(`${view.display_name} is configured. ${answer.note}`)
+    if (view.sign_in) {
+      print(`${commandLine(`channels login ${view.name}`)} links a phone with a QR code.`)
+      return exits.ok
+    }
+    const tested = await callDaemon(connection, (client) =>
+      testChannel(client, view.name, omitUndefined({ account: args.account })),
+    )
+    print(escapeControls(tested.message))
+    if (tested.status !== 'ok') {
+      print(`Run ${commandLine(`channels add ${view.name}`)} again to change a value; what is configured stays.`)
+      return exits.failed
+    }
+    print(`${commandLine(`channels pair ${view.name}`)} lets a person talk to it.`)
     return exits.ok
   },
 })
+
+/** What to do before the values are asked for. */
+function introduction({ display_name: title, setup_steps: steps, setup_time: time }: View): string {
+  // The last step is this command.
+  const lines = steps.slice(0, -1).map((step, at) => `  ${at + 1}. ${step}`)
+  return [`${title}, ${time}:`, ...lines, ''].join('\n')
+}
 
 function readFields(text: string | undefined): Readonly<Record<string, unknown>> {
   if (text === undefined) return {}

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs } from 'svc/cli'
+import { clientArgs, omitUndefined } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 
 export const Row = v.looseObject({
@@ -49,6 +49,8 @@ export const View = v.looseObject({
   account_list: v.array(Account),
   fields: v.array(Field),
   sign_in: v.boolean(),
+  setup_time: v.string(),
+  setup_steps: v.array(v.string()),
   webhook_path: v.string(),
 })
 export type View = v.InferOutput<typeof View>
@@ -57,6 +59,13 @@ export const listChannels = (client: DaemonClient): Promise<v.InferOutput<typeof
   client.call('GET', '/api/channels', List)
 export const readChannel = (client: DaemonClient, name: string): Promise<View> =>
   client.call('GET', channelPath(name), View)
+const TestResult = v.looseObject({ status: v.string(), message: v.string() })
+/** Checks the credentials, or sends a message to a chat. */
+export const testChannel = (client: DaemonClient, name: string, options: { chat?: string; account?: string } = {}) =>
+  client.call('POST', channelPath(name, 'test'), TestResult, {
+    body: omitUndefined({ chat_id: options.chat, account_id: options.account }),
+    timeoutMs: 60_000,
+  })
 /** The path of a channel, with the account if one was named. */
 export function channelPath(name: string, action = '', account?: string): string {
   const query = account === undefined ? '' : `?account_id=${encodeURIComponent(account)}`

@@ -1,8 +1,5 @@
-import * as v from 'valibot'
 import { callDaemon, connect, defineCommand, escapeControls, exits, omitUndefined, print, printJson } from 'svc/cli'
-import { channelArgs, channelPath } from './client.ts'
-
-const Result = v.looseObject({ status: v.string(), message: v.string() })
+import { channelArgs, testChannel } from './client.ts'
 
 export default defineCommand({
   description:
@@ -13,9 +10,8 @@ export default defineCommand({
     ['svc channels test telegram --chat 4711', 'sends a message'],
   ],
   async run(args) {
-    const body = omitUndefined({ chat_id: args.chat, account_id: args.account })
     const answer = await callDaemon(await connect(args), (client) =>
-      client.call('POST', channelPath(args.channel, 'test'), Result, { body, timeoutMs: 60_000 }),
+      testChannel(client, args.channel, omitUndefined({ chat: args.chat, account: args.account })),
     )
     if (args.json) printJson(answer)
     else print(escapeControls(answer.message))

@@ -126,19 +126,11 @@ describe('AccessToken', () => {
     expect(await token.get()).toBe('t2')
   })
 
-  it('is replaced once when it is refused, unless it is a new one', async () => {
-    const { token } = issue()
-    const used: string[] = []
-    const request = (accepted: string) => async (given: string) => {
-      used.push(given)
-      if (given !== accepted) throw refused
-      return given
-    }
-    await expect(token.use(request('t9'))).rejects.toBe(refused)
-    expect(used).toEqual(['t1'])
-    expect(await token.use(request('t2'))).toBe('t2')
-    await expect(token.use(request('t9'))).rejects.toBe(refused)
-    expect(used).toEqual(['t1', 't1', 't2', 't2', 't3'])
+  it('is not replaced when the credentials are refused', async () => {
+    const { token, stage } = issue()
+    await token.get()
+    await expect(token.use(() => Promise.reject(refused))).rejects.toBe(refused)
+    expect(stage.issued).toBe(1)
   })
 
   it('is replaced at once when the platform says that it has expired, and that only once', async () => {

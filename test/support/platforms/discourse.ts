@@ -179,7 +179,11 @@ export class FakeDiscourse implements FakePlatform {
   }
 
   async #tell(event: string, id: number): Promise<void> {
-    if (!this.#isWebhook) return this.#wake()
+    if (!this.#isWebhook) {
+      // Not waited for: there may be nobody who asks.
+      this.#wake()
+      return
+    }
     const post = this.#posts.find((each) => each.id === id)
     const answer = await this.#target?.(this.signed({ post }, { event }))
     if (answer?.status !== 200) throw new Error(`the webhook answered ${answer?.status}`)
