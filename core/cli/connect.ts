@@ -3,7 +3,7 @@ import { createDaemonClient, DaemonRefusal, DaemonUnreachable } from '../net/dae
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { commandLine } from '../process/command-name.ts'
 import { exits, Failure } from './failure.ts'
-import { locateHome } from './home-location.ts'
+import { commandFor, locateHome } from './home-location.ts'
 import type { HomeLocation } from './home-location.ts'
 import { note } from './output.ts'
 
@@ -37,7 +37,7 @@ export async function connect(args: ClientArgs): Promise<Connection> {
   }
   const { readDaemonFile } = await import('../storage/lock.ts')
   const daemon = readDaemonFile(location.home)
-  if (!daemon) throw notRunning(location.home)
+  if (!daemon) throw notRunning(location)
   const url = daemonUrl(daemon.listenAddr)
   trustOwnCertificate(url)
   const { pid, pass } = daemon
@@ -70,11 +70,11 @@ export function trustOwnCertificate(url: string): void {
   // Node warns of that with every command.
   process.removeAllListeners('warning')
 }
-export function notRunning(home: string): Failure {
+export function notRunning(location: HomeLocation): Failure {
   return new Failure(
     exits.notRunning,
-    `no svc is running in ${home}`,
-    `start it with ${commandLine('start')}, or name another one with --home or --url`,
+    `no svc is running in ${location.home}`,
+    `start it with ${commandFor(location, 'start')}, or name another one with --home or --url`,
   )
 }
 function toUrl(text: string): URL {
@@ -115,7 +115,7 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
       : new Failure(
           exits.notRunning,
           `the svc of ${location.home} (process ${pid}) does not answer: ${error.message}`,
-          `look at its log; ${commandLine('stop')} ends it, and kill -9 ${pid} one that hangs`,
+          `look at its log; ${commandFor(location, 'stop')} ends it, and kill -9 ${pid} one that hangs`,
           { cause: error },
         )
   }

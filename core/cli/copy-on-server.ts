@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { readVariable } from '../process/inherited.ts'
-import { runSystemProgram } from '../process/spawn.ts'
+import { runSystemProgram } from '../process/operator-program.ts'
 import { exits, Failure } from './failure.ts'
 
 /**

@@ -5,13 +5,14 @@ export const coreCommands: CommandTree = {
   start: { summary: 'Start the daemon and serve until it is stopped', load: () => import('./start.ts') },
   stop: { summary: 'Stop the running daemon and wait until it is gone', load: () => import('./stop.ts') },
   status: { summary: 'Show whether the daemon runs and what it does', load: () => import('./status.ts') },
+  open: { summary: 'Open the page of the running daemon in a browser', load: () => import('./open.ts') },
   dev: { summary: 'Start from source and reload plugins as they are edited', load: () => import('./dev.ts') },
   service: {
     summary: 'Let systemd start the daemon',
     commands: {
       install: { summary: 'Write a systemd user unit and start it', load: () => import('./service/install.ts') },
-      uninstall: { summary: 'Stop the unit and remove it', load: () => import('./service/uninstall.ts') },
       status: { summary: 'Show whether the unit is enabled and runs', load: () => import('./service/status.ts') },
+      remove: { summary: 'Stop the unit and remove it', load: () => import('./service/remove.ts') },
     },
   },
   config: {
@@ -27,5 +28,6 @@ export const coreCommands: CommandTree = {
     },
   },
   doctor: { summary: 'Check this installation and say what to do', load: () => import('./doctor.ts') },
+  update: { summary: 'Ask whether there is a newer version', load: () => import('./update.ts') },
   completion: { summary: 'Print the completion script of a shell', load: () => import('./completion.ts') },
 }

@@ -70,6 +70,11 @@ export async function rehearseVersion(args: ClientArgs, options: RehearsalOption
 /** The line editor, the screen and the Markdown view of an interactive command. */
 export const loadTerminal = () => import('./terminal/terminal.ts')
 
+/** Lets a person edit a file; see `editFile` there. Throws a `Failure`. */
+export async function editFile(file: string): Promise<void> {
+  await (await import('./editor.ts')).editFile(file)
+}
+
 /** Opens a page in the browser of this machine; `false` where there is none. */
 export async function openBrowser(address: string): Promise<boolean> {
   return (await import('../process/browser.ts')).openBrowser(address, process.env)

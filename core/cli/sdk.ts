@@ -11,11 +11,12 @@ export { callDaemon, connect, explainError, hasDaemon } from './connect.ts'
 export type { ClientArgs, Connection } from './connect.ts'
 export { exits, Failure } from './failure.ts'
 export { renderFailure, toFailure } from './failure-output.ts'
-export { locateHome } from './home-location.ts'
+export { commandFor, locateHome } from './home-location.ts'
 export type { HomeLocation } from './home-location.ts'
 export { databasePath } from './database-path.ts'
 export {
   copyDatabase,
+  editFile,
   joinDatabase,
   loadSettings,
   loadTerminal,

@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs'
 import module from 'node:module'
 import { networkInterfaces } from 'node:os'
 import { createApp } from '../app.ts'
@@ -8,7 +7,6 @@ import type { Config, LoadedConfig, PluginSchemas } from '../config/load.ts'
 import { withWarning } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
-import { makeFolder } from '../storage/make-folder.ts'
 import { LogFeed } from '../log/feed.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
@@ -18,6 +16,7 @@ import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
 import { closeDebugger } from './process-hardening.ts'
 import { print } from './output.ts'
+import { prepareHome } from './prepare-home.ts'
 import { loadSettings } from './settings.ts'
 import type { HomeLocation } from './home-location.ts'
 import { watchProcess } from './process-events.ts'
@@ -93,20 +92,6 @@ async function refuseAlone(settings: LoadedConfig): Promise<void> {
         : undefined
   if (given !== undefined) throw (await import('./start-failure.ts')).explainAlone(given, settings)
 }
-function prepareHome(home: string): void {
-  try {
-    makeFolder(home)
-    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
-    throw new Failure(
-      exits.config,
-      `the home ${home} cannot be used (${code})`,
-      'make it writable for this user, or choose another one with --home',
-      { cause: error },
-    )
-  }
-}
 function applyLog(log: Log, config: Config, secrets: readonly string[] = listSecrets(config)): void {
   log.setLevel(config.log_level)
   log.setFormat(config.log_format)
@@ -155,6 +140,7 @@ async function listen(app: App, config: Config): Promise<string> {
 }
 /** The page's address comes last: what plugins say about the start stands above it. */
 async function announce(app: App, url: string, config: Config, json: boolean): Promise<void> {
+  process.title = titleOf(url, config.home_dir)
   if (json) {
     const facts = {
       status: 'listening',
@@ -172,6 +158,13 @@ async function announce(app: App, url: string, config: Config, json: boolean): P
     print(`Reached from the network at ${url.replace(/^(https?:\/\/).*(:\d+)$/, `$1${address}$2`)}`)
   if (config.api_key !== undefined) print('A key is set: the chat page and every client need it.')
   print(`Open the chat page: ${url}/`)
+}
+/** The port comes first: the system cuts a title to the length of the command line. */
+function titleOf(url: string, home: string): string {
+  const { port } = new URL(url)
+  const { HOME: user } = readVariables()
+  const shown = user && home.startsWith(`${user}/`) ? `~${home.slice(user.length)}` : home
+  return `svc${port === '' ? '' : ` :${port}`} ${shown}`
 }
 /** This machine's addresses, when it listens on all of them. */
 function networkAddresses(config: Config): string[] {

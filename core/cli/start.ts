@@ -50,14 +50,22 @@ export default defineCommand({
   description:
     'Start the daemon and serve until it is stopped. Log lines go to standard error. ' +
     'SIGHUP restarts it and reads the configuration again.',
-  args: startArgs,
+  args: {
+    ...startArgs,
+    detach: { type: 'boolean', description: 'Go on in the background; returns when the daemon listens' },
+  },
   examples: [
     ['svc start', 'serve on http://127.0.0.1:4545'],
     ['svc start --port 0 --home ./try', 'a second daemon beside the first one'],
+    ['svc start --detach', 'in the background; `svc stop` ends it'],
     ['SVC_API_KEY=… svc start --host 0.0.0.0', 'serve other machines, with a key'],
     ['svc start --log-format json', 'log lines for a collector'],
   ],
-  async run(args) {
+  async run(args, words) {
+    if (args.detach) {
+      const { startInBackground } = await import('./detach.ts')
+      return await startInBackground(locateHome(args), words, args.json === true)
+    }
     hardenProcess(process.execArgv, process.env['NODE_OPTIONS'])
     const { serve } = await import('./serve.ts')
     return await serve({ location: locateHome(args), flags: toFlags(args), json: args.json === true })

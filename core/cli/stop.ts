@@ -6,7 +6,7 @@ import { connect, explainError } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits, Failure } from './failure.ts'
 import { print, printJson } from './output.ts'
-import { commandLine } from '../process/command-name.ts'
+import { commandFor } from './home-location.ts'
 
 export default defineCommand({
   description: 'Stop the running daemon in order and wait until it is gone.',
@@ -56,7 +56,7 @@ async function shutdown(connection: Connection): Promise<'api' | 'signal'> {
       throw new Failure(
         exits.notRunning,
         `no svc is running in ${connection.location.home}`,
-        `start it with ${commandLine('start')}`,
+        `start it with ${commandFor(connection.location, 'start')}`,
       )
     try {
       process.kill(pid, 'SIGTERM')

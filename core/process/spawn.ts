@@ -53,26 +53,3 @@ export async function works([command = '', ...args]: readonly string[]): Promise
     )
   })
 }
-
-/** How a program of the system ended. */
-export interface ProgramResult {
-  readonly code: number | 'not-found' | undefined
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs a system program for a command of the operator, never for a plugin. */
-export async function runSystemProgram(
-  program: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<ProgramResult> {
-  const { execFile } = await import('node:child_process')
-  return await new Promise((resolve) => {
-    execFile(program, args, { env: { ...env }, timeout: 120_000 }, (error, stdout, stderr) => {
-      if (error === null) resolve({ code: 0, stdout, stderr })
-      else if (error.code === 'ENOENT') resolve({ code: 'not-found', stdout, stderr })
-      else resolve({ code: Number(error.code) || undefined, stdout, stderr: stderr || error.message })
-    })
-  })
-}

@@ -4,12 +4,14 @@ export default defineCli({
   name: 'agents',
   commands: {
     agent: {
-      summary: 'List, spawn, show and kill agents',
+      summary: 'List, spawn, show, edit and kill agents',
       commands: {
         list: { summary: 'List the agents', load: () => import('./cli/list.ts') },
         spawn: { summary: 'Spawn an agent from a manifest', load: () => import('./cli/spawn.ts') },
         new: { summary: 'Make an agent from a template', load: () => import('./cli/new.ts') },
         show: { summary: 'Show one agent', load: () => import('./cli/show.ts') },
+        edit: { summary: 'Edit the manifest of an agent', load: () => import('./cli/edit.ts') },
+        logs: { summary: 'Show what an agent did', load: () => import('./cli/logs.ts') },
         skills: { summary: 'Show or change the skills of an agent', load: () => import('./cli/skills.ts') },
         kill: { summary: 'End an agent and remove it', load: () => import('./cli/kill.ts') },
       },

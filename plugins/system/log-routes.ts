@@ -25,26 +25,33 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
       returns: v.unknown(),
       streams: LogEvent,
       feed: true,
-      handle({ query: { level, filter, tail }, signal }) {
+      handle({ query: { level, filter, tail, follow: goesOn }, signal }) {
         const matches = ({ line }: NumberedLine): boolean =>
           ranks[line.level] <= ranks[level] &&
           (filter === undefined || `${line.tag} ${line.message}`.toLowerCase().includes(filter.toLowerCase()))
-        return follow(logs, matches, tail, signal)
+        return goesOn === 'true' ? follow(logs, matches, tail, signal) : showLast(logs, matches, tail)
       },
     }),
   ]
 }
 
+type Matches = (line: NumberedLine) => boolean
+
+function lastOf(logs: Logs, matches: Matches, tail: number): NumberedLine[] {
+  return tail === 0 ? [] : logs.recent(Infinity).filter(matches).slice(-tail)
+}
+
+async function* showLast(logs: Logs, matches: Matches, tail: number): AsyncGenerator<ServerSentEvent> {
+  for (const line of lastOf(logs, matches, tail)) yield { data: JSON.stringify(toEvent(line, 0)) }
+}
+
 async function* follow(
   logs: Logs,
-  matches: (line: NumberedLine) => boolean,
+  matches: Matches,
   tail: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent> {
-  const waiting: NumberedLine[] = logs
-    .recent(Infinity)
-    .filter(matches)
-    .slice(tail === 0 ? Infinity : -tail)
+  const waiting = lastOf(logs, matches, tail)
   let missed = 0
   let wake = (): void => {}
   const leave = logs.follow((line) => {

@@ -87,6 +87,10 @@ export const LogQuery = v.object({
     ),
     '200',
   ),
+  follow: v.optional(
+    v.pipe(v.picklist(['true', 'false']), v.description('false ends the answer after the last lines.')),
+    'true',
+  ),
 })
 export const LogEvent = v.object({
   seq: v.number(),

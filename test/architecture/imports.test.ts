@@ -86,6 +86,7 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
     /^(node:)?child_process$/,
     [
       'core/process/spawn.ts',
+      'core/process/operator-program.ts',
       'core/process/spawner.ts',
       'core/process/fork.ts',
       'core/process/plugin-process.ts',

@@ -10,7 +10,7 @@ import { locateHome } from '../home-location.ts'
 import type { HomeLocation } from '../home-location.ts'
 import { loadSettings } from '../lazy.ts'
 import { note, print, printJson } from '../output.ts'
-import { readInstalledUnit } from './uninstall.ts'
+import { readInstalledUnit } from './remove.ts'
 import { programOfThis, renderUnit, serviceArgs, unitFile, unitName } from './unit.ts'
 import { readUnitState, requireSystemd, systemctl } from './systemctl.ts'
 

@@ -1,7 +1,7 @@
 import { defineCommand } from '../command.ts'
 import { exits } from '../failure.ts'
 import { print, printJson, renderFacts } from '../output.ts'
-import { notInstalled, readInstalledUnit } from './uninstall.ts'
+import { notInstalled, readInstalledUnit } from './remove.ts'
 import { serviceArgs, unitFile, unitName } from './unit.ts'
 import { readUnitState, requireSystemd } from './systemctl.ts'
 

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
-import type { ProgramResult } from '../../process/spawn.ts'
-import { runSystemProgram } from '../../process/spawn.ts'
+import type { ProgramResult } from '../../process/operator-program.ts'
+import { runSystemProgram } from '../../process/operator-program.ts'
 import { exits, Failure } from '../failure.ts'
 import { commandLine } from '../../process/command-name.ts'
 

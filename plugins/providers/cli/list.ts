@@ -25,8 +25,9 @@ function stateOf({ auth_status: status, env_var: variable, base_url: url, error 
     ? 'installed'
     : (words[status] ?? status)
 }
-const isUsable = ({ auth_status: status, error }: v.InferOutput<typeof Row>): boolean =>
-  status !== 'missing' && error === undefined
+/** Those that were set up come first, then those that need no key. */
+const rankOf = ({ auth_status: status, error }: v.InferOutput<typeof Row>): number =>
+  status === 'missing' || error !== undefined ? 2 : status === 'configured' ? 0 : 1
 
 export default defineCommand({
   description: 'List the model providers and whether they can be used.',
@@ -43,9 +44,8 @@ export default defineCommand({
       print(
         renderTable(
           ['NAME', 'KEY', 'VARIABLE', 'MODELS', 'ADDRESS'],
-          // Those that can be used come first; otherwise as the daemon lists them.
           answer.providers
-            .toSorted((one, other) => Number(isUsable(other)) - Number(isUsable(one)))
+            .toSorted((one, other) => rankOf(one) - rankOf(other))
             .map((row) => [row.name, stateOf(row), row.env_var ?? '', String(row.model_count), row.base_url ?? '']),
         ),
       )

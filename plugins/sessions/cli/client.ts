@@ -32,6 +32,27 @@ export const sessionArgs = {
 
 export const countOf = (messages: number): string => `${messages} ${messages === 1 ? 'message' : 'messages'}`
 
+export const Message = v.looseObject({
+  id: v.string(),
+  role: v.string(),
+  content: v.string(),
+  created_at: v.optional(v.string(), ''),
+  mark: v.optional(v.string()),
+  failed: v.optional(v.boolean(), false),
+  error: v.optional(v.looseObject({ message: v.optional(v.string(), '') })),
+  tools: v.optional(v.array(v.looseObject({ name: v.string(), is_error: v.optional(v.boolean(), false) })), []),
+})
+export type Message = v.InferOutput<typeof Message>
+/** The messages of a session, the oldest first. */
+export const Shown = v.looseObject({
+  session_id: v.string(),
+  message_count: v.number(),
+  active: v.optional(v.boolean(), false),
+  messages: v.array(Message),
+})
+export const speakerOf = ({ role }: Message, agent: string): string =>
+  role === 'User' ? 'you' : role === 'Assistant' ? agent : role.toLowerCase()
+
 /** The sessions of an agent, newest first: their places are the numbers by which one is named. */
 export async function listSessions(client: DaemonClient, agentId: string): Promise<readonly Session[]> {
   return (await client.call('GET', `/api/agents/${agentId}/sessions`, SessionList)).sessions

@@ -1,4 +1,3 @@
-import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
@@ -11,23 +10,7 @@ import {
   printJson,
   renderTime,
 } from 'svc/cli'
-import { countOf, requireSession, sessionArgs } from './client.ts'
-
-const Message = v.looseObject({
-  role: v.string(),
-  content: v.string(),
-  created_at: v.optional(v.string(), ''),
-  mark: v.optional(v.string()),
-  failed: v.optional(v.boolean(), false),
-  error: v.optional(v.looseObject({ message: v.optional(v.string(), '') })),
-  tools: v.optional(v.array(v.looseObject({ name: v.string(), is_error: v.optional(v.boolean(), false) })), []),
-})
-const Shown = v.looseObject({
-  session_id: v.string(),
-  message_count: v.number(),
-  active: v.optional(v.boolean(), false),
-  messages: v.array(Message),
-})
+import { countOf, requireSession, sessionArgs, Shown, speakerOf } from './client.ts'
 
 export default defineCommand({
   description: 'Show the messages of a conversation.',
@@ -59,9 +42,11 @@ export default defineCommand({
     const title = session.title === '' ? '' : `${escapeControls(session.title)}, `
     print(`${title}${countOf(shown.message_count)}, ${session.id}${shown.active ? ', active' : ''}`)
     const agent = session.agent_name ?? 'agent'
-    for (const { role, content, created_at: at, tools, mark, failed, error } of shown.messages) {
-      const who = role === 'User' ? 'you' : role === 'Assistant' ? agent : role.toLowerCase()
-      print(`\n${escapeControls(who)}, ${renderTime(at)}${mark === undefined ? '' : ` (${mark})`}:`)
+    for (const message of shown.messages) {
+      const { content, created_at: at, tools, mark, failed, error } = message
+      print(
+        `\n${escapeControls(speakerOf(message, agent))}, ${renderTime(at)}${mark === undefined ? '' : ` (${mark})`}:`,
+      )
       if (content !== '') print(escapeControls(content, true))
       for (const tool of tools) print(`[${escapeControls(tool.name)}${tool.is_error ? ' failed' : ''}]`)
       if (failed) print(`(failed: ${escapeControls(error?.message ?? 'it was not answered')})`)

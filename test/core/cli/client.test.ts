@@ -59,7 +59,7 @@ describe('status and refusals', () => {
   it('says with exit code 3 that no daemon runs, or that an address is silent', async () => {
     expect(await runHere(['status', '--home', join(home, 'none')])).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('start it with `svc start`') as string,
+      stderr: expect.stringContaining(`start it with \`svc start --home ${join(home, 'none')}\``) as string,
     })
     expect(await runHere(['status', '--url', 'http://127.0.0.1:1', '--home', home])).toMatchObject({
       code: 3,
@@ -237,10 +237,11 @@ describe('chat', () => {
 describe('providers', () => {
   it('those that can be used come first', async () => {
     const rows = (await svc('providers')).stdout.trim().split('\n').slice(1)
-    const states = rows.map((row) => / no key | not installed /.test(row))
-    expect(rows[0]).not.toMatch(/ no key /)
-    expect(states).toEqual(states.toSorted((one, other) => Number(one) - Number(other)))
-    expect(states).toContain(true)
+    const ranks = rows.map((row) => (/ no key | not installed /.test(row) ? 2 : / needs none /.test(row) ? 1 : 0))
+    expect(rows[0]).toMatch(/^openai +has a key /)
+    expect(ranks).toEqual(ranks.toSorted())
+    expect(ranks).toContain(1)
+    expect(ranks).toContain(2)
   })
 })
 

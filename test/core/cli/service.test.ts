@@ -108,7 +108,7 @@ describe('svc service install where something is already', () => {
     await service('install', '--home', join(folder, 'moved'))
     expect(await readFile(unit(), 'utf8')).toContain(join(folder, 'moved'))
     await writeFile(unit(), '[Service]\nExecStart=/bin/true\n')
-    for (const command of ['install', 'uninstall', 'status'])
+    for (const command of ['install', 'remove', 'status'])
       expect(await service(command)).toMatchObject({
         code: 5,
         stderr: expect.stringContaining('was not written by svc') as string,
@@ -160,12 +160,12 @@ describe('what systemd refuses', () => {
   it('a unit that cannot be stopped stays', async () => {
     await service('install')
     await writeFile(bin('fail-disable'), 'Access denied\n')
-    expect(await service('uninstall')).toMatchObject({ code: 1 })
+    expect(await service('remove')).toMatchObject({ code: 1 })
     expect(existsSync(unit())).toBe(true)
   })
 })
 
-describe('svc service status and uninstall', () => {
+describe('svc service status and remove', () => {
   it('status says whether it is enabled and runs', async () => {
     await service('install')
     const { code, stdout } = await service('status', '--json')
@@ -178,14 +178,14 @@ describe('svc service status and uninstall', () => {
     expect([failed.code, failed.stdout]).toEqual([3, expect.stringMatching(/failed \(exit-code\)[^]*none/) as string])
   })
 
-  it('uninstall stops it and removes the unit', async () => {
+  it('remove stops it and removes the unit', async () => {
     await service('install')
-    expect(await service('uninstall')).toMatchObject({ code: 0 })
+    expect(await service('remove')).toMatchObject({ code: 0 })
     expect(calls().slice(-2)).toEqual(['--user disable --now svc.service', '--user daemon-reload'])
     expect(existsSync(unit())).toBe(false)
   })
 
-  it.each(['status', 'uninstall'])('%s of a unit that is not installed', async (command) => {
+  it.each(['status', 'remove'])('%s of a unit that is not installed', async (command) => {
     expect(await service(command)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('svc service install') as string,
@@ -196,7 +196,7 @@ describe('svc service status and uninstall', () => {
 
 describe('bad input', () => {
   it.each(['', '../svc', 'a b', '-x', 'svc@1', 'x'.repeat(65), 'a\nb'])('no unit is named %j', async (name) => {
-    for (const command of ['install', 'uninstall', 'status'])
+    for (const command of ['install', 'remove', 'status'])
       expect(await service(command, `--name=${name}`)).toMatchObject({ code: 2 })
     expect(calls()).toEqual([])
   })

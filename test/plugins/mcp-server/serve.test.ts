@@ -51,7 +51,7 @@ test('without a daemon it says what to do, and answers none that has gone', asyn
   const none = await runCli(['mcp', 'serve', '--home', home])
   expect([none.stdout, none.stderr]).toEqual([
     '',
-    expect.stringMatching(/no svc is running.*\n.*start it with `svc start`/),
+    expect.stringMatching(/no svc is running.*\n.*start it with `svc start --home /),
   ])
   expect(none.code).not.toBe(0)
   const gone = await runCli(['mcp', 'serve', '--home', home, '--url', 'http://127.0.0.1:1'], {

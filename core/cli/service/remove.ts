@@ -10,7 +10,7 @@ import { requireSystemd, systemctl } from './systemctl.ts'
 export default defineCommand({
   description: 'Stop the daemon that systemd started, and remove its unit. The home and its data stay.',
   args: { ...serviceArgs, json: { type: 'boolean', description: 'Print JSON' } },
-  examples: [['svc service uninstall', 'end it and start it no more']],
+  examples: [['svc service remove', 'end it and start it no more']],
   async run(args) {
     const name = unitName(args.name)
     const file = unitFile(name)
