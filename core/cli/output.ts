@@ -15,19 +15,6 @@ export function note(text: string): void {
 export const renderTime = (iso: string | null, to: 'minute' | 'second' = 'minute'): string =>
   iso === null ? '' : `${iso.slice(0, to === 'minute' ? 16 : 19).replace('T', ' ')} UTC`
 
-/** A table with a heading, its cells safe for a terminal. */
-export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, ...rows].map((row) => row.map((cell) => escapeControls(cell)))
-  const widths = headings.map((_, column) => Math.max(...lines.map((row) => row[column]?.length ?? 0)))
-  return lines
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
 /** Names and values below each other. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...facts.map(([name]) => name.length))

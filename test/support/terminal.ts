@@ -1,4 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { readFile, readlink } from 'node:fs/promises'
+import { promisify } from 'node:util'
 import xterm from '@xterm/headless'
 import { PATIENCE_MS } from './patience.ts'
 import { builtCommand, compiledCode } from './built-package.ts'
@@ -21,6 +23,8 @@ export interface TestTerminal extends AsyncDisposable {
   /** Settles once it is not to be seen any more. */
   hides(pattern: RegExp): Promise<void>
   kill(signal: NodeJS.Signals): void
+  /** The window gets another size, and the program is told. */
+  resize(cols: number, rows: number): Promise<void>
 }
 
 const { path } = await builtCommand()
@@ -104,6 +108,12 @@ export function startTerminal(
       until(() => (pattern.test(screen()) ? undefined : true), `hiding ${String(pattern)}`).then(() => undefined),
     kill: (signal) => {
       child.kill(signal)
+    },
+    async resize(width, height) {
+      terminal.resize(width, height)
+      const [program = ''] = (await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')).split(' ')
+      const device = await readlink(`/proc/${program}/fd/0`)
+      await promisify(execFile)('stty', ['-F', device, 'cols', String(width), 'rows', String(height)])
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')

@@ -1,4 +1,5 @@
-import { createInterface } from 'node:readline'
+import type { CompleterResult } from 'node:readline'
+import { createInterface } from 'node:readline/promises'
 import { PasteFilter, pasteMode } from './paste.ts'
 import type { Screen } from './screen.ts'
 import { paint } from './view.ts'
@@ -12,11 +13,17 @@ interface LineEditorOptions {
   readonly onLine: (text: string, begunAt: number) => void
   /** Ctrl-C with nothing typed. */
   readonly onInterrupt: () => void
+  /** Lines of earlier runs, the oldest first. */
+  readonly history?: readonly string[]
+  /** Gets each line as it stood in the editor, to be in `history` next time. */
+  readonly remember?: (line: string) => void
+  /** What the line before the cursor may become with Tab. */
+  readonly complete?: (line: string) => Promise<readonly string[]>
 }
 
 /** The line that is edited at the bottom of the terminal. Settles when it is left. */
 export async function readLines(parts: LineEditorOptions): Promise<void> {
-  const { screen, colored } = parts
+  const { screen, colored, history = [], complete } = parts
   const typed = new PasteFilter(process.stdin)
   const mark = '> '
   const editor = createInterface({
@@ -24,8 +31,18 @@ export async function readLines(parts: LineEditorOptions): Promise<void> {
     output: process.stdout,
     terminal: true,
     prompt: paint(colored, 36, mark),
-    historySize: 200,
+    historySize: 500,
     removeHistoryDuplicates: true,
+    history: history.toReversed(),
+    ...(complete && {
+      completer: async (line: string): Promise<CompleterResult> => {
+        const found = await complete(line)
+        if (found.length < 2 || commonStart(found).length > line.length) return [[...found], line]
+        // Node would list them below the line, where the screen does not know of it.
+        screen.print(found.map((one) => paint(colored, 90, one)).join('  '))
+        return [[], line]
+      },
+    }),
   })
   const modeOff = (): void => {
     process.stdout.write(pasteMode.off)
@@ -37,7 +54,10 @@ export async function readLines(parts: LineEditorOptions): Promise<void> {
   editor.on('line', (line) => {
     const text = typed.expand(line).trim()
     screen.sent(mark + line, paint(colored, 36, mark) + text)
-    if (text !== '') parts.onLine(text, begunAt)
+    if (text === '') return
+    // A text that is shown by its size is not known to the next run.
+    if (typed.isWhole(line)) parts.remember?.(line)
+    parts.onLine(text, begunAt)
   })
   editor.on('SIGINT', () => {
     if (editor.line !== '') {
@@ -60,4 +80,11 @@ export async function readLines(parts: LineEditorOptions): Promise<void> {
     process.stdin.unpipe(typed)
     process.stdin.pause()
   }
+}
+
+/** How all of them begin. */
+function commonStart([first = '', ...others]: readonly string[]): string {
+  let length = first.length
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--
+  return first.slice(0, length)
 }

@@ -8,6 +8,8 @@ import type { View } from './view.ts'
 
 const DRAW_INTERVAL_MS = 60
 const PREAMBLE_LINES = 4
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
+const FRAME_MS = 120
 
 /** Answers are drawn as Markdown while they come, above what is waited for and the line that is edited. */
 export class TerminalView implements View {
@@ -17,9 +19,16 @@ export class TerminalView implements View {
   #status: string | (() => string) | undefined
   #since = 0
   #preamble = ''
+  #preambleSince = 0
+  readonly #fold: ((secs: number) => string) | undefined
+  /** The block that grows, as it was drawn last, and the width it was drawn for. */
+  #growing = ''
+  #width = 0
   #timer: NodeJS.Timeout | undefined
   #clock: NodeJS.Timeout | undefined
-  constructor(screen: Screen, colored: boolean) {
+  /** `fold`: the line that a preamble becomes when it is over; without it all of it stays. */
+  constructor(screen: Screen, colored: boolean, fold?: (secs: number) => string) {
+    this.#fold = fold
     this.#screen = screen
     this.colored = colored
     this.#stream = new MarkdownStream(() => ({ width: screen.width, colored }))
@@ -36,6 +45,7 @@ export class TerminalView implements View {
     this.#later(Math.max(DRAW_INTERVAL_MS, 4 * this.#stream.cost))
   }
   preamble(delta: string): void {
+    if (this.#preamble === '') this.#preambleSince = performance.now()
     this.#preamble += delta
     this.#later(DRAW_INTERVAL_MS)
   }
@@ -44,7 +54,8 @@ export class TerminalView implements View {
     this.#status = text
     this.#since = performance.now()
     clearInterval(this.#clock)
-    if (text !== undefined) this.#clock = setInterval(() => this.#draw(), 1000).unref()
+    const interval = typeof text === 'string' ? FRAME_MS : 1000
+    if (text !== undefined) this.#clock = setInterval(() => this.#tick(), interval).unref()
     this.#draw()
   }
   endAnswer(): void {
@@ -64,10 +75,16 @@ export class TerminalView implements View {
   #draw(): void {
     this.#screen.both(this.#stream.take(), this.#below())
   }
-  /** The preamble stays, dimmed, above the answer that follows. */
+  /** What is waited for is drawn often, the block above it is not read again for that. */
+  #tick(): void {
+    if (this.#width === this.#screen.width) this.#screen.live(this.#below(this.#growing))
+    else this.#draw()
+  }
+  /** The preamble, or the line it becomes, stays dimmed above the answer that follows. */
   #endPreamble(): void {
     if (this.#preamble === '') return
-    const preamble = escapeControls(this.#preamble.trim(), true)
+    const secs = (performance.now() - this.#preambleSince) / 1000
+    const preamble = this.#fold?.(secs) ?? escapeControls(this.#preamble.trim(), true)
     this.#preamble = ''
     this.#screen.both(`${this.#dim(preamble)}\n\n`, this.#below())
   }
@@ -76,10 +93,13 @@ export class TerminalView implements View {
     const done = this.#stream.end()
     if (done !== '') this.#screen.both(done, this.#below())
   }
-  #below(): string[] {
-    const growing = this.#stream.peek()
+  #below(growing = this.#stream.peek()): string[] {
+    this.#growing = growing
+    this.#width = this.#screen.width
     const preamble = escapeControls(this.#preamble.slice(-2000).trim(), true)
-    const secs = Math.floor((performance.now() - this.#since) / 1000)
+    const waitedMs = performance.now() - this.#since
+    const secs = Math.floor(waitedMs / 1000)
+    const frame = FRAMES[Math.floor(waitedMs / FRAME_MS) % FRAMES.length]
     return [
       ...(preamble === ''
         ? []
@@ -94,7 +114,7 @@ export class TerminalView implements View {
             this.#dim(
               typeof this.#status === 'function'
                 ? this.#status()
-                : `… ${this.#status}${secs > 0 ? `, ${renderDuration(secs)}` : ''}`,
+                : `${frame} ${this.#status}${secs > 0 ? `, ${renderDuration(secs)}` : ''}`,
             ),
           ]),
     ]

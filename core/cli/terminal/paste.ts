@@ -36,6 +36,11 @@ export class PasteFilter extends Transform {
     return this
   }
 
+  /** Whether the line has no text that is only shown by its size. */
+  isWhole(line: string): boolean {
+    return ![...this.#pasted.keys()].some((chip) => line.includes(chip))
+  }
+
   /** What was typed and pasted, by the line that the editor made of it. */
   expand(line: string): string {
     return line
@@ -90,7 +95,8 @@ export class PasteFilter extends Transform {
     const text = pasted
       .replaceAll(/\r\n?|[\u2028\u2029]/g, '\n')
       .replaceAll(/(?![\t\n])\p{Cc}/gu, '')
-      .replace(/\n+$/, '')
+      // A Tab at the end would complete the line.
+      .replace(/[\t\n]+$/, '')
     if (text.length <= MAX_SHOWN) return text.replaceAll(BREAK, BREAK + REAL).replaceAll('\n', BREAK)
     const lines = text.split('\n').length
     const chip = `[pasted text ${this.#pasted.size + 1}, ${lines} line${lines === 1 ? '' : 's'}]`

@@ -59,8 +59,10 @@ export class Screen {
     const below = live.length === 0 ? '' : `${live.join('\n')}\n`
     // The editor goes up by the rows that its line had above the cursor before it draws it again.
     const again = this.#editor ? '\n'.repeat(cursor) : ''
-    this.#out.write(`\r${up > 0 ? `\u001b[${up}A` : ''}\u001b[J${text}${below}${again}`)
+    // A terminal that knows synchronized output shows what comes between the two marks at once.
+    this.#out.write(`\u001b[?2026h\r${up > 0 ? `\u001b[${up}A` : ''}\u001b[J${text}${below}${again}`)
     this.#editor?.prompt(true)
+    this.#out.write('\u001b[?2026l')
   }
   /** Rows that lines take which may have been drawn when the terminal was wider. */
   #rows(lines: readonly string[]): number {

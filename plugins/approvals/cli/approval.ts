@@ -136,7 +136,7 @@ export function renderChoices({ scopes, session_covers: covers, form }: Approval
     ...(scopes.includes('session')
       ? [`  s  yes, for this conversation${covers ? `: ${escapeControls(covers)}` : ''}`]
       : []),
-    '  n  no',
+    '  n  no; a few words after it tell the agent why',
     '  d  details',
   ].join('\n')
 }

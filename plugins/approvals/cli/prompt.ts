@@ -1,4 +1,4 @@
-import { paint } from 'svc/cli'
+import { escapeControls, paint } from 'svc/cli'
 import type { DaemonClient, View } from 'svc/cli'
 import { decide, lettersOf, linesOf, renderChoices, renderDetails, renderQuestion, timeLeft } from './approval.ts'
 import type { Approval, FormAnswers } from './approval.ts'
@@ -20,6 +20,13 @@ interface ApprovalPromptDeps {
   readonly notify?: ((approval: Approval) => void) | undefined
 }
 
+interface Decision {
+  readonly scope?: 'once' | 'session'
+  /** What was filled in. */
+  readonly content?: FormAnswers
+  /** Of a rejection. */
+  readonly reason?: string | undefined
+}
 interface Filling {
   readonly approval: Approval
   readonly answers: FormAnswers
@@ -75,8 +82,13 @@ export class ApprovalPrompt {
   takes(line: string, begunAt: number): boolean {
     const { view } = this.#deps
     if (this.#filling && begunAt > this.#shownAt) return this.#fill(this.#filling, line.trim())
-    const letter = /^(?:y|yes|n|no|s|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0)
     const approval = this.#current
+    const reason = /^no?[\s,:]+(\S.*)$/is.exec(line.trim())?.[1]
+    if (approval && reason !== undefined && begunAt > this.#shownAt) {
+      this.decide('reject', approval.id, { reason })
+      return true
+    }
+    const letter = /^(?:y|yes|n|no|s|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0)
     if (!approval || letter === undefined) return false
     const letters = lettersOf(approval)
     if (begunAt <= this.#shownAt)
@@ -85,7 +97,7 @@ export class ApprovalPrompt {
     else if (letter === 's' && !approval.scopes.includes('session'))
       view.note(`This can be allowed once only: ${letters}.`)
     else if (letter === 'y' && approval.form) this.#askField({ approval, answers: {} })
-    else this.decide(letter === 'n' ? 'reject' : 'approve', approval.id, letter === 's' ? 'session' : 'once')
+    else this.decide(letter === 'n' ? 'reject' : 'approve', approval.id, { scope: letter === 's' ? 'session' : 'once' })
     return true
   }
   #askField(filling: Filling): void {
@@ -96,30 +108,28 @@ export class ApprovalPrompt {
     this.#shownAt = performance.now()
     if (field) view.note(`  ${describeField(field)}\n  - leaves it out`)
     else
-      this.decide(
-        'approve',
-        approval.id,
-        'once',
-        Object.fromEntries(Object.entries(answers).filter(([, text]) => text !== '')),
-      )
+      this.decide('approve', approval.id, {
+        content: Object.fromEntries(Object.entries(answers).filter(([, text]) => text !== '')),
+      })
   }
   #fill({ approval, answers }: Filling, text: string): true {
     const field = approval.form?.fields[Object.keys(answers).length]
     this.#askField({ approval, answers: { ...answers, [field?.name ?? '']: text === '-' ? '' : text } })
     return true
   }
-  decide(verb: 'approve' | 'reject', id: string, scope: 'once' | 'session', content?: FormAnswers): void {
+  decide(verb: 'approve' | 'reject', id: string, { scope = 'once', content, reason }: Decision = {}): void {
     const { client, view, onAnswered, onRefused } = this.#deps
     // The next letter is not for this one, whatever becomes of it.
     this.#filling = undefined
     const open = this.#current?.id.startsWith(id) ? this.#current : undefined
     if (open) this.#current = undefined
-    decide(client, verb, id, { scope, fill: () => content }).then(
+    decide(client, verb, id, { scope, fill: () => content, reason }).then(
       ({ approval, answer }) => {
         this.#feed.settle(approval.id)
         const isApproved = answer.status === 'approved'
         const status = isApproved && scope === 'session' ? 'approved for this conversation' : answer.status
-        view.note(`${status}: ${linesOf(approval).join(' ')}`)
+        const why = reason === undefined ? '' : ` (the agent reads: ${escapeControls(reason)})`
+        view.note(`${status}: ${linesOf(approval).join(' ')}${why}`)
         onAnswered(isApproved ? approval.tool_name : undefined)
         this.#askNext()
       },

@@ -13,12 +13,26 @@ interface AnswerDisplayDeps {
 export class AnswerDisplay {
   readonly #view: View
   readonly #hasPrompt: boolean
+  #thoughts: string[] = []
+  #isThinking = false
   constructor({ view, hasPrompt }: AnswerDisplayDeps) {
     this.#view = view
     this.#hasPrompt = hasPrompt
   }
 
+  /** What the model thought before the last answer and between its calls of tools. */
+  get thoughts(): string {
+    return this.#thoughts.join('\n\n')
+  }
+  /** The events of another answer follow. */
+  begin(): void {
+    this.#thoughts = []
+    this.#isThinking = false
+  }
+
   show({ event, data }: ServerEvent): void {
+    if (event === 'thinking') this.#keep(v.parse(Chunk, data).content)
+    else this.#isThinking = false
     switch (event) {
       case 'chunk':
         this.#view.status('answering')
@@ -37,6 +51,12 @@ export class AnswerDisplay {
       // Events of a newer daemon are no reason to fail.
       default:
     }
+  }
+
+  #keep(thought: string): void {
+    if (this.#isThinking) this.#thoughts.push(`${this.#thoughts.pop() ?? ''}${thought}`)
+    else this.#thoughts.push(thought)
+    this.#isThinking = true
   }
 
   dim(text: string): string {

@@ -10,6 +10,7 @@ import {
   loadTerminal,
   PlainView,
   print,
+  renderDuration,
   terminalMode,
 } from 'svc/cli'
 import { requireAgent } from '../../agents/cli/client.ts'
@@ -66,11 +67,13 @@ export default defineCommand({
     const { Screen, TerminalView } = await loadTerminal()
     const screen = new Screen(process.stdout)
     const hasPrompt = args.message === undefined && canType
-    const conversation = new Conversation({ ...target, view: new TerminalView(screen, colored), hasPrompt })
+    const fold = (secs: number): string =>
+      `(thought for ${renderDuration(secs)}${hasPrompt ? '; /thoughts shows it' : ''})`
+    const conversation = new Conversation({ ...target, view: new TerminalView(screen, colored, fold), hasPrompt })
     if (args.message !== undefined) return await sendOne(conversation, args.message)
     if (!hasPrompt) return await readPipe(conversation)
     const { converseInTerminal } = await import('./interactive.ts')
-    return await converseInTerminal(conversation, screen, colored)
+    return await converseInTerminal({ conversation, connection, screen, colored })
   },
 })
 

@@ -18,6 +18,10 @@ import type { AgentItem } from '../../agents/cli/client.ts'
 import { ApprovalPrompt, lettersOf, renderDetails, renderQuestion } from '../../approvals/cli/client.ts'
 import type { Approval } from '../../approvals/cli/client.ts'
 import type { Session } from '../../sessions/cli/client.ts'
+import { localCommands } from './local-commands.ts'
+import { showRecent } from './recent.ts'
+import { usageLine } from './usage-line.ts'
+import { Done } from './events.ts'
 import { AnswerDisplay, failureMessage, isCancelled, unanswered } from './answer-display.ts'
 import { TurnStatus } from './turn-status.ts'
 
@@ -36,16 +40,10 @@ const TurnEvent = v.looseObject({ turn_id: v.string() })
 /** A summary is written by a model. */
 const COMMAND_TIMEOUT_MS = 300_000
 
-/** Commands that are carried out here; the daemon knows the others. */
-const localCommands: readonly (readonly [command: string, meaning: string])[] = [
-  ['/agents', 'list the agents'],
-  ['/agent <name>', 'talk to another one'],
-  ['/details [id]', 'all about what waits for approval'],
-  ['/exit', 'leave'],
-]
 const keyHelp = [
-  'Ctrl-C clears what is typed; with nothing typed it stops the answer, and without an answer it leaves. ' +
-    'Ctrl-D leaves.',
+  'Ctrl-C clears what is typed; with nothing typed it stops the answer, and without an answer it leaves when it is ' +
+    'pressed twice. Ctrl-D leaves.',
+  'Tab completes commands, and agents after /agent. The arrow keys bring back what was typed, in earlier runs too.',
   'A pasted text is one message, however many lines it has. What is typed during an answer is sent after it.',
 ].join('\n')
 
@@ -65,6 +63,16 @@ export interface ConversationOptions {
 
 /** A slash and a word; a path is not one, nor is a text of several lines. */
 const isCommand = (text: string): boolean => /^\/[a-zA-Z][a-zA-Z0-9-]*(?: |$)/.test(text) && !text.includes('\n')
+
+/** `/approve [id]`, `/reject [id] [reason]`. */
+function readDecision(line: string) {
+  const [, verb, words = ''] = /^\s*\/(approve|reject)(?:\s+(.*))?$/s.exec(line) ?? []
+  const given = words.trim()
+  if (verb === 'approve' && !/\s/.test(given)) return { verb, id: given || undefined, reason: undefined } as const
+  if (verb !== 'reject') return undefined
+  const [, id, reason = ''] = /^(?:([\da-f-]{4,})(?:\s+|$))?(.*)$/is.exec(given) ?? []
+  return { verb, id, reason: reason || undefined } as const
+}
 
 /** A conversation with one agent: sends messages and commands, and shows the answers. */
 export class Conversation {
@@ -110,8 +118,13 @@ export class Conversation {
     const { name, model_provider: provider, model_name: model } = this.#agent
     this.#view.note(
       `Talking to "${escapeControls(name)}" (${escapeControls(`${provider}/${model}`)}). /help lists the commands, ` +
-        '/sessions earlier conversations; Ctrl-C stops an answer, then leaves.',
+        '/sessions earlier conversations; Ctrl-C stops an answer, twice leaves.',
     )
+  }
+
+  /** Says something beside the answers. */
+  say(text: string): void {
+    this.#view.note(text)
   }
 
   /** Takes one line of input: a command or a message. */
@@ -125,11 +138,11 @@ export class Conversation {
 
   /** Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. */
   answersApproval(line: string, begunAt: number): boolean {
-    const [, verb, id = ''] = /^\s*\/(approve|reject)(?:\s+(\S+))?\s*$/.exec(line) ?? []
-    if (verb === 'approve' || verb === 'reject') {
-      const approvalId = id || this.#approvals.waiting[0]?.id
-      if (approvalId === undefined) this.#view.note('Nothing waits for approval.')
-      else this.#approvals.decide(verb, approvalId, 'once')
+    const decision = readDecision(line)
+    if (decision) {
+      const id = decision.id ?? this.#approvals.waiting[0]?.id
+      if (id === undefined) this.#view.note('Nothing waits for approval.')
+      else this.#approvals.decide(decision.verb, id, { reason: decision.reason })
       return true
     }
     if (!this.#options.hasPrompt) return false
@@ -176,12 +189,14 @@ export class Conversation {
     this.#answer = new AbortController()
     this.#openCalls = 0
     this.cancelled = false
-    let isFinished = false
+    let end: v.InferOutput<typeof Done> | undefined
+    const begunAt = performance.now()
+    this.#display.begin()
     if (!json) this.#turnStatus.restart(this.#agent.id)
     if (!json) this.#view.status('waiting for the model')
     try {
       for await (const event of open(this.#answer.signal)) {
-        if (event.event === 'done') isFinished = true
+        if (event.event === 'done') end = v.parse(Done, event.data)
         this.#handleEvent(event)
       }
     } catch (error) {
@@ -196,12 +211,18 @@ export class Conversation {
       if (!json) this.#view.endAnswer()
     }
     if (this.cancelled) this.#view.note('(stopped)')
-    else if (!isFinished)
+    else if (end && hasPrompt) this.#showUsage(end, (performance.now() - begunAt) / 1000)
+    else if (!end)
       throw new Failure(
         exits.failed,
         'the answer broke off',
         'the log of the daemon says more; what was written is kept in the session',
       )
+  }
+
+  #showUsage(end: v.InferOutput<typeof Done>, secs: number): void {
+    const line = usageLine(end, secs)
+    if (line !== undefined) this.#view.note(this.#display.dim(`(${line})`))
   }
 
   #handleEvent(event: ServerEvent): void {
@@ -257,6 +278,11 @@ export class Conversation {
       case '/retry':
         await this.#retry()
         return undefined
+      case '/thoughts':
+        this.#reply(
+          escapeControls(this.#display.thoughts.trim(), true) || 'Nothing was thought before the last answer.',
+        )
+        return undefined
       case '/details':
         await this.#showDetails(argument || this.#approvals.waiting[0]?.id)
         return undefined
@@ -293,6 +319,8 @@ export class Conversation {
     const local = localCommands.map(([word, meaning]) => `${word}: ${meaning}`).join('\n')
     const content = name === '/help' ? `${reply.content}\n${local}\n\n${keyHelp}` : reply.content
     this.#reply(escapeControls(content, true))
+    if (name === '/sessions' && text.trim() !== name && this.#options.hasPrompt)
+      await showRecent(this.#options.connection.client, this.#view, reply.session_id)
   }
   #reply(text: string): void {
     if (this.#options.onReply) this.#options.onReply(text)

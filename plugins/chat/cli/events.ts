@@ -8,7 +8,13 @@ export const ToolResult = v.looseObject({
   input: v.optional(v.unknown()),
   is_error: v.optional(v.boolean(), false),
 })
-export const Done = v.looseObject({ stop: v.optional(v.string()) })
+export const Done = v.looseObject({
+  stop: v.optional(v.string()),
+  usage: v.optional(v.looseObject({ input_tokens: v.number(), output_tokens: v.number() })),
+  cost_usd: v.nullish(v.number()),
+  provider: v.optional(v.string()),
+  model: v.optional(v.string()),
+})
 export const Problem = v.looseObject({
   content: v.optional(v.string()),
   message: v.optional(v.string()),

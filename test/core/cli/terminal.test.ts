@@ -1,8 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
+import stringWidth from 'string-width'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { byHand, openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
@@ -45,6 +46,13 @@ Date.now = () => now() + (existsSync(${JSON.stringify(file)}) ? 3_600_000 : 0)`
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
 }
 const sent = (): string => String(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
+
+/** The name of an agent that nobody has talked to. */
+async function newAgent(): Promise<string> {
+  const name = `agent-${Math.trunc(performance.now() * 1000)}`
+  await stage.spawn(name)
+  return name
+}
 
 describe('what is typed', () => {
   it('a pasted text of several lines is one message', async () => {
@@ -103,6 +111,8 @@ describe('what is typed', () => {
     await terminal.shows(/\(stopped\)/)
     hand.end()
     terminal.type(CTRL_C)
+    await terminal.shows(/Ctrl-C again leaves\./)
+    terminal.type(CTRL_C)
     expect((await terminal.ended).code).toBe(0)
   })
 
@@ -126,7 +136,124 @@ describe('what is typed', () => {
   })
 })
 
+describe('keys', () => {
+  const UP = '\u001b[A'
+
+  it('the arrow keys bring back what earlier runs were told, which only this user can read', async () => {
+    const name = await newAgent()
+    const file = join(home, 'chat-history')
+    {
+      await using first = await chat({ args: name })
+      stage.fake.script({ text: 'noted' })
+      first.type(`${PASTE('one\ntwo')} lines\r`)
+      await first.shows(/\nnoted\n/)
+      first.type('/usage\r')
+      await first.shows(/This session: /)
+      first.type('/exit\r')
+      await first.ended
+    }
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    await using second = await chat({ args: name })
+    stage.fake.script({ text: 'again' })
+    second.type(UP + UP + UP)
+    await second.shows(/> one↵two lines$/)
+    second.type('\r')
+    await second.shows(/\nagain\n/)
+    expect(sent()).toBe('one\ntwo lines')
+  })
+
+  it('the history is bounded', async () => {
+    const file = join(home, 'chat-history')
+    await writeFile(file, Array.from({ length: 2000 }, (_, at) => `line ${at}\n`).join(''))
+    await using terminal = await chat({ args: await newAgent() })
+    terminal.type(UP)
+    await terminal.shows(/> line 1999$/)
+    expect((await readFile(file, 'utf8')).split('\n')).toHaveLength(501)
+  })
+
+  it('Tab completes commands, lists them where there are several, and names of agents after /agent', async () => {
+    await stage.spawn('zebra-one')
+    await using terminal = await chat({ args: await newAgent() })
+    terminal.type('/com\t')
+    await terminal.shows(/> \/compact$/)
+    terminal.type(CTRL_C)
+    await terminal.hides(/> \/compact$/)
+    terminal.type('/a\t')
+    await terminal.shows(/\/agent {2}\/agents {2}\/approvals {2}\/approve[^]*\n> \/a$/)
+    terminal.type('gent zeb\t')
+    await terminal.shows(/> \/agent zebra-one$/)
+    terminal.type('\r')
+    await terminal.shows(/Talking to "zebra-one"/)
+  })
+
+  it('Tab does nothing in a message, and is text in a paste', async () => {
+    await using terminal = await chat({ args: await newAgent() })
+    stage.fake.script({ text: 'ok' })
+    terminal.type('no\t')
+    await terminal.shows(/> no$/)
+    terminal.type(`${PASTE('a\tb\t')}\r`)
+    await terminal.shows(/\nok\n/)
+    expect(sent()).toBe('noa\tb')
+  })
+})
+
 describe('what is shown', () => {
+  it('headings, tables and links are drawn, and wide characters keep their columns', async () => {
+    await using terminal = await chat({ args: await newAgent() })
+    stage.fake.script({
+      text: '## 見出し\n\n| 名前 | n |\n|---|---|\n| 日本 | 1 |\n| ab | 22 |\n\nSee [the page](https://example.com/x) 👍\n',
+    })
+    terminal.type('write\r')
+    const [shown] = await terminal.shows(/見出し\n[^]*\(\d+ tokens in/)
+    const columns = shown.split('\n').filter((line) => /日本|ab /.test(line))
+    expect(columns).toHaveLength(2)
+    // Two columns a character: the figures of both rows begin in the same one.
+    expect(stringWidth(columns[0]?.replace(/1.*$/, '') ?? '')).toBe(stringWidth(columns[1]?.replace(/22.*$/, '') ?? ''))
+    expect(shown).toContain('https://example.com/x')
+  })
+
+  it('a terminal that gets narrower or wider shows the answer and the line once', async () => {
+    await using terminal = await chat({ args: await newAgent() })
+    const hand = byHand()
+    stage.fake.script({ text: hand.text })
+    terminal.type('write\r')
+    hand.say('One two three four five six seven eight nine ten eleven twelve.\n\nSecond 日本語')
+    await terminal.shows(/Second 日本語\n[⠋-⠿] answering/)
+    terminal.type('typed ahead')
+    await terminal.shows(/> typed ahead$/)
+    await terminal.resize(40, 30)
+    hand.say(' grows')
+    await terminal.shows(/Second 日本語 grows\n[⠋-⠿] answering.*\n> typed ahead$/)
+    await terminal.resize(100, 30)
+    hand.say(' on.')
+    hand.end()
+    await terminal.shows(/Second 日本語 grows on\.\n+\(\d+ tokens in[^]*\)\n> typed ahead$/)
+    expect(terminal.screen().match(/Second/g)).toHaveLength(1)
+    expect(terminal.screen().match(/twelve/g)).toHaveLength(1)
+    expect(terminal.screen().match(/typed ahead/g)).toHaveLength(1)
+    expect(terminal.screen()).not.toMatch(/[⠋-⠿]/)
+  })
+
+  it('a line under each answer says what it took', async () => {
+    await using terminal = await chat({ args: await newAgent() })
+    stage.fake.script({ text: 'hi' })
+    terminal.type('hello\r')
+    await terminal.shows(/\nhi\n+\(\d+ tokens in, \d+ out, (?:\$[\d.]+|price unknown), openai\/\S+ \d+ s\)/)
+  })
+
+  it('/sessions goes back to an earlier one and shows how it ended', async () => {
+    await using terminal = await chat({ args: await newAgent() })
+    stage.fake.script({ text: 'the **old** answer' }, { text: 'the new answer' })
+    terminal.type('old question\r')
+    await terminal.shows(/the old answer/)
+    terminal.type('/new\r')
+    await terminal.shows(/New session/)
+    terminal.type('new question\r')
+    await terminal.shows(/the new answer/)
+    terminal.type('/sessions 2\r')
+    await terminal.shows(/Back in session [^]*\n> old question\n+the old answer\n/)
+  })
+
   it('Markdown is drawn while it comes, once, and fits the terminal', async () => {
     await using terminal = await chat({ cols: 40 })
     const hand = byHand()
@@ -137,7 +264,7 @@ describe('what is shown', () => {
     hand.say('o\n\n```js\nlet a = 1\n```\n')
     hand.end()
     await terminal.shows(
-      /Title\n\nSome bold words that are longer than the\nterminal is wide\.\n\n• one\n• two\n\n {4}let a = 1\n+>$/,
+      /Title\n\nSome bold words that are longer than the\nterminal is wide\.\n\n• one\n• two\n\n {4}let a = 1\n+\(.*tokens in.*[^]*\)\n>$/,
     )
     expect(terminal.screen().match(/Title/g)).toHaveLength(1)
     expect(terminal.raw).toContain('\u001b[1mbold\u001b[22m')
@@ -196,7 +323,7 @@ describe('what is shown', () => {
 })
 
 describe('what is waited for', () => {
-  it('a pause before another try is said while it lasts, and what is thought stays above the answer', async () => {
+  it('a pause before another try is said while it lasts, and what was thought is folded into a line', async () => {
     await using terminal = await chat()
     const hand = byHand()
     stage.fake.script(
@@ -207,10 +334,13 @@ describe('what is waited for', () => {
     await terminal.shows(/Extended thinking is on/)
     terminal.type('jump\r')
     await terminal.shows(/\(trying again at .* UTC, attempt 2: [^]*503/)
-    await terminal.shows(/First I look\. Then I leap\.\n… /)
+    await terminal.shows(/First I look\. Then I leap\.\n[⠋-⠿] the model is thinking/)
     hand.say('Jumped.')
     hand.end()
-    await terminal.shows(/First I look\. Then I leap\.\n\nJumped\.\n+>$/)
+    await terminal.shows(/\(thought for \d+ s; \/thoughts shows it\)\n\nJumped\.\n+\(\d+ tokens in, [^]*\)\n>$/)
+    expect(terminal.screen()).not.toContain('First I look')
+    terminal.type('/thoughts\r')
+    await terminal.shows(/First I look\. Then I leap\.\n/)
     terminal.type('/think perhaps\r')
     await terminal.shows(/\/think on or \/think off/)
   })
@@ -227,9 +357,9 @@ describe('a message that failed', () => {
     await terminal.shows(/svc: [^]*\/retry sends the message\s+again/)
     terminal.type('/retry\r')
     hand.say('Half of')
-    await terminal.shows(/Half of\n… answering/)
+    await terminal.shows(/Half of\n[⠋-⠿] answering/)
     hand.say(' it')
-    await terminal.shows(/Half of it\n… answering/)
+    await terminal.shows(/Half of it\n[⠋-⠿] answering/)
     terminal.type(CTRL_C)
     await terminal.shows(/Half of it[^]*\(stopped\)/)
     hand.end()
@@ -289,6 +419,21 @@ describe('approvals', () => {
     await terminal.shows(/That was typed before the question was shown/)
     terminal.type('n\r')
     await terminal.shows(/rejected: launch[^]*as you like/)
+  })
+
+  it('a few words after n are the reason, which the agent reads', async () => {
+    await using terminal = await digger()
+    stage.fake.script(launch, { text: 'then the copy' })
+    terminal.type('do it\r')
+    await terminal.shows(/ n {2}no; a few words after it tell the agent why/)
+    terminal.type('n use the copy\r')
+    await terminal.shows(/rejected: launch label: one \(the agent reads: use the copy\)[^]*then the copy/)
+    expect(JSON.stringify(stage.fake.requests.at(-1)?.body.messages)).toContain('use the copy')
+    stage.fake.script(launch, { text: 'not at all' })
+    terminal.type('once more\r')
+    await terminal.shows(/once more[^]* n {2}no; a few words/)
+    terminal.type('/reject never again\r')
+    await terminal.shows(/\(the agent reads: never again\)[^]*not at all/)
   })
 
   it('s allows it for the conversation, where the same call is not asked about again', async () => {
