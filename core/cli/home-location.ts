@@ -1,5 +1,5 @@
 import { findHome } from '../config/home.ts'
-import { commandLine } from '../process/command-name.ts'
+import { commandLineFor } from '../process/command-name.ts'
 
 /** Where a command looks for the daemon and its configuration. */
 export interface HomeLocation {
@@ -16,12 +16,7 @@ export function locateHome(args: {
 
 /** A command line in backticks that works for this home as it is printed. */
 export function commandFor({ home }: HomeLocation, words: string): string {
-  const usual = findHome(undefined, process.env, process.cwd())
-  return commandLine(home === usual ? words : `${words} --home ${quoteWord(home)}`)
-}
-/** A word of a shell. */
-function quoteWord(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+  return commandLineFor(words, home === findHome(undefined, process.env, process.cwd()) ? undefined : home)
 }
 
 /** The location that a command line names, before any of its flags is checked. */

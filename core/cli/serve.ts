@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import { isLoopback, parseListenAddr } from '../config/listen.ts'
 import type { Config, LoadedConfig, PluginSchemas } from '../config/load.ts'
 import { withWarning } from '../config/load.ts'
+import { findHome } from '../config/home.ts'
 import { ConfigError } from '../config/problem.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
 import { LogFeed } from '../log/feed.ts'
@@ -12,6 +13,7 @@ import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
 import { holdGrowth, setEngineOptions } from '../process/hold-growth.ts'
+import { nameHome } from '../process/command-name.ts'
 import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
 import { closeDebugger } from './process-hardening.ts'
@@ -34,6 +36,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   // Most of what a start allocates stays, and most of its code runs once.
   const growth = holdGrowth()
   prepareHome(location.home)
+  // Whoever reads a hint may not have the environment of this process.
+  nameHome(location.home === findHome(undefined, { HOME: process.env['HOME'] }, '/') ? undefined : location.home)
   let settings = await readSettings(options)
   const logs = new LogFeed()
   const log = createLog({

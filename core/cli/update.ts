@@ -13,7 +13,7 @@ const INSTALL = 'npm install -g svc@latest'
 export default defineCommand({
   description:
     'Ask the package registry that npm is configured for whether there is a newer version. Nothing is installed: ' +
-    `\`${INSTALL}\` does that, and ${commandLine('upgrade --check')} tries a version on a copy of the home.`,
+    `\`${INSTALL}\` does that.`,
   args: {
     check: { type: 'boolean', description: 'Compare this version with the newest one' },
     json: { type: 'boolean', description: 'Print JSON' },

@@ -29,9 +29,27 @@ export function launcher(entry: string = process.argv[1] ?? ''): string | undefi
   return `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`
 }
 
+/** The home of this daemon, where a command has to be told of it. */
+let namedHome: string | undefined
+
+/** From now on command lines name this home; `undefined` for the one that every command finds by itself. */
+export function nameHome(home: string | undefined): void {
+  namedHome = home
+}
+
 /** A command line of svc in backticks, as it is typed where this program runs. */
 export function commandLine(words: string): string {
-  return `\`${commandName()} ${words}\``
+  return commandLineFor(words, namedHome)
+}
+/** The same for a home; `undefined` for the one that the command finds by itself. */
+export function commandLineFor(words: string, home: string | undefined): string {
+  const flag = home === undefined || / --home /.test(words) ? '' : ` --home ${quoteWord(home)}`
+  return `\`${commandName()} ${words}${flag}\``
+}
+
+/** A word of a shell. */
+function quoteWord(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
 
 function currentFolder(): string {

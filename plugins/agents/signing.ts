@@ -1,5 +1,6 @@
 import { enforced } from 'svc/internal'
-import { commandLine, Refusal } from 'svc/sdk'
+import { commandName } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { SigningConfig } from './config.ts'
 
@@ -42,7 +43,7 @@ export class Signatures {
     throw new Refusal(
       'forbidden',
       'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest ' +
-        `(${commandLine('manifest sign')})`,
+        `(\`${commandName()} manifest sign\`)`,
     )
   }
 

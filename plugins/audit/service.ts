@@ -1,5 +1,5 @@
-import { commandName, currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
-import { omitUndefined } from 'svc/sdk'
+import { currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
+import { commandLine, omitUndefined } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile, Tip } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
@@ -291,7 +291,7 @@ export class AuditTrail implements Audit, AuditFeed {
 }
 
 /** For who has restored an older copy, or lost the anchor. */
-export const accept = (): string => `. If that is known and meant: ${commandName()} audit reset-anchor`
+export const accept = (): string => `. If that is known and meant: ${commandLine('audit reset-anchor')}`
 
 const UNSOUND = {
   missing: 'audit.anchor is missing; put it back',

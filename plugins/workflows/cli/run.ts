@@ -66,7 +66,7 @@ async function run(client: DaemonClient, id: string, input: string, json: boolea
   for await (const event of runEvents(client, begun.run_id))
     if (event.type === 'step' && event.step.state === 'waiting' && !told.has(event.step.step_name)) {
       told.add(event.step.step_name)
-      const forWhom = event.step.type === 'approval' ? ` for a person: ${commandLine('approvals list')}` : ''
+      const forWhom = event.step.type === 'approval' ? ` for a person: ${commandLine('approval list')}` : ''
       note(`step "${escapeControls(event.step.step_name)}" waits${forWhom}`)
     }
   const { state, output, error } = await client.call('GET', path, Ended)

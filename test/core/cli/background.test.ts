@@ -41,7 +41,12 @@ describe('svc start --detach', () => {
   it('fails as the daemon does, and leaves the log of one that runs alone', async () => {
     await detach()
     const second = await detach()
-    expect(second).toMatchObject({ code: 7, stdout: '', stderr: expect.stringMatching(/already uses/) as string })
+    expect(second).toMatchObject({
+      code: 7,
+      stdout: '',
+      // What a daemon advises is for its home.
+      stderr: expect.stringContaining(`stop it with \`svc stop --home ${home}\``) as string,
+    })
     expect(existsSync(join(home, 'daemon.log.1'))).toBe(false)
     await runHere(['stop', '--home', home])
     await writeFile(join(home, 'config.toml'), 'log_level = 5\n')

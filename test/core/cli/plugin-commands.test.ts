@@ -295,11 +295,11 @@ export default async ({ config, daemon }) =>
 it('the command line of the core names no feature', async () => {
   const builtIns = await loadBuiltIns()
   const commands = builtIns.flatMap((cli) => Object.keys(cli.commands ?? {}))
-  // Plugins themselves are the subject of the core, a file or a database is not only what a plugin or a command of that
-  // name is about, and the tables of a database are migrated.
+  // Plugins themselves are the subject of the core, a file, a database, the log, an operating system or how a command is
+  // used is not only what a plugin or a command of that name is about, and the tables of a database are migrated.
   const words = [...builtIns.map(({ name }) => name), ...commands]
     .map((word) => word.replace(/s$/, ''))
-    .filter((word) => !['plugin', 'file', 'database', 'migrate'].includes(word))
+    .filter((word) => !['plugin', 'file', 'database', 'log', 'system', 'usage', 'migrate'].includes(word))
   // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace
   // it.
   const known = [
@@ -317,6 +317,7 @@ it('the command line of the core names no feature', async () => {
     /':memory:'/,
     // That of the person at the terminal.
     /process\/browser\.ts/,
+    /\b(?:a|No) browser\b/,
     // An item of a Markdown list with a box.
     /item\.task/,
   ]

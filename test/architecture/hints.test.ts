@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest'
+import { listFlags } from '../../core/cli/arguments.ts'
+import { loadBuiltIns } from '../../core/cli/built-ins.ts'
+import type { CommandEntry, CommandTree } from '../../core/cli/command.ts'
+import { coreCommands } from '../../core/cli/core-commands.ts'
+import { sources } from './sources.ts'
+
+interface Hint {
+  readonly place: string
+  readonly words: readonly string[]
+}
+
+/** Command lines in messages, with a word for each value that is put in. */
+function hintsIn(path: string, text: string): Hint[] {
+  if (!/^import [^;]*?\bcommand(?:Line|For)\b[^;]*? from '(?:svc\/|\.)/m.test(text)) return []
+  const calls = [...text.matchAll(/\bcommand(?:Line|For)\((?:\w+(?:\.\w+)*, )?(?:'([^'\n]+)'|`([^`\n]+)`)/g)]
+  return calls.map(([, plain, template]) => ({
+    place: `${path}: ${plain ?? template ?? ''}`,
+    words: (plain ?? template ?? '')
+      .replaceAll(/\$\{[^{}]*\}|"[^"]*"/g, ' x ')
+      .trim()
+      .split(/ +/),
+  }))
+}
+
+/** Plugins may share a group. */
+const tree: Record<string, CommandEntry> = { ...coreCommands }
+for (const { commands = {} } of await loadBuiltIns())
+  for (const [name, entry] of Object.entries(commands))
+    tree[name] = { ...tree[name], ...entry, commands: { ...tree[name]?.commands, ...entry.commands } }
+const hints = sources('core', 'plugins', 'adapters')
+  .flatMap(({ path, text }) => hintsIn(path, text))
+  .filter(({ words: [first = ''] }) => first !== 'x' && !first.startsWith('-'))
+
+/** The flags of the command that a hint names; `undefined` when there is no such command. */
+async function flagsOf({ words }: Hint): Promise<ReadonlySet<string> | undefined> {
+  let commands: CommandTree | undefined = tree
+  let load: CommandEntry['load']
+  for (const word of words) {
+    if (!commands || !Object.hasOwn(commands, word)) break
+    ;({ load, commands } = commands[word] ?? {})
+  }
+  const args = (await load?.())?.default.args
+  return args && new Set(listFlags(args).flatMap(({ name, aliases }) => [name, ...aliases]))
+}
+
+it('every command that a message names is one, with flags that it has', async () => {
+  const wrong = await Promise.all(
+    hints.map(async (hint) => {
+      const flags = await flagsOf(hint)
+      const given = hint.words.flatMap((word) => /^--?([\w-]+)/.exec(word)?.[1] ?? [])
+      return flags && given.every((flag) => flags.has(flag) || flag === 'help') ? [] : hint.place
+    }),
+  )
+  expect(hints.length).toBeGreaterThan(100)
+  expect(wrong.flat()).toEqual([])
+})
+
+it('every command that a daemon names can be told which home it is about', async () => {
+  const ofDaemon = hints.filter(({ place }) => !/^core\/cli\/|^plugins\/[\w-]+\/cli[/.]/.test(place))
+  const wrong = await Promise.all(ofDaemon.map(async (hint) => ((await flagsOf(hint))?.has('home') ? [] : hint.place)))
+  expect(wrong.flat()).toEqual([])
+})
