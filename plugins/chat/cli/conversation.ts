@@ -9,11 +9,10 @@ import {
   Failure,
   omitUndefined,
   renderFailure,
-  renderTable,
   toFailure,
 } from 'svc/cli'
 import type { Connection, ServerEvent, View } from 'svc/cli'
-import { listAgents, requireAgent } from '../../agents/cli/client.ts'
+import { requireAgent } from '../../agents/cli/client.ts'
 import type { AgentItem } from '../../agents/cli/client.ts'
 import { ApprovalPrompt, lettersOf, renderDetails, renderQuestion } from '../../approvals/cli/client.ts'
 import type { Approval } from '../../approvals/cli/client.ts'
@@ -267,9 +266,6 @@ export class Conversation {
       case '/stop':
         this.#view.note('There is no answer to stop.')
         return undefined
-      case '/agents':
-        await this.#listAgents()
-        return undefined
       case '/agent':
         this.#agent = await requireAgent(this.#options.connection.client, argument || undefined)
         this.#sessionId = undefined
@@ -292,16 +288,6 @@ export class Conversation {
     }
   }
 
-  async #listAgents(): Promise<void> {
-    const agents = await listAgents(this.#options.connection.client)
-    const rows = agents.map((agent) => [
-      agent.id === this.#agent.id ? '*' : '',
-      agent.name,
-      agent.state,
-      `${agent.model_provider}/${agent.model_name}`,
-    ])
-    this.#reply(renderTable(['', 'NAME', 'STATE', 'MODEL'], rows))
-  }
   async #showDetails(approvalId: string | undefined): Promise<void> {
     if (approvalId === undefined) this.#reply('Nothing waits for approval.')
     else this.#reply(await renderDetails(this.#options.connection.client, approvalId))

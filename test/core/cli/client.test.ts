@@ -181,10 +181,12 @@ describe('chat', () => {
     const before = provider.requests.length
     expect(await svc('chat', '-m', '/help')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/\/usage[^]*\/agents: list the agents/) as string,
+      stdout: expect.stringMatching(
+        /\/agents: the agents there are[^]*\/usage[^]*\/agent <name>: talk to another one/,
+      ) as string,
       stderr: '',
     })
-    expect((await svc('chat', '-m', '/agents')).stdout).toMatch(/^ +NAME +STATE +MODEL\n\* +assistant/)
+    expect((await svc('chat', '-m', '/agents')).stdout).toMatch(/^\* assistant \(/)
     expect((await svc('chat', '-m', '/model')).stdout).toBe('The model is m by openai.\n')
     expect(provider.requests.length).toBe(before)
     provider.script({ text: 'a path' })
@@ -197,7 +199,7 @@ describe('chat', () => {
     })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'one\ntwo\n' })
     expect(stderr).toMatch(
-      /^The model is m by openai\.\n[^]*\* {2}assistant[^]*Unknown command \/nonsense[^]*New session [\da-f-]{36}\./,
+      /^The model is m by openai\.\n[^]*\* assistant[^]*Unknown command \/nonsense[^]*New session [\da-f-]{36}\./,
     )
   })
   it('says on standard error where a message is whose answer is slow', async () => {

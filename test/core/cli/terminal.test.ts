@@ -318,7 +318,7 @@ describe('what is shown', () => {
     terminal.type('/compact\r')
     await terminal.shows(/No compaction needed|Session compacted/)
     terminal.type('/help\r')
-    await terminal.shows(/\/sessions \[number\]: [^]*\/agents: list[^]*Ctrl-C clears what is typed/)
+    await terminal.shows(/\/sessions \[number\]: [^]*\/agents: the agents[^]*Ctrl-C clears what is typed/)
   })
 })
 
