@@ -8,6 +8,7 @@ import {
   Notification,
   Notified,
   Paired,
+  PairingState,
   Removal,
   Removed,
   Requested,
@@ -42,16 +43,41 @@ const code = {
 }
 
 /**
- * While pairing is off every route requires the API key and its documentation says so; only while it is on one of them
- * is public (security facts 3.1).
+ * While pairing is off every route that does something requires the API key and its documentation says so; only while it
+ * is on one of them is public (security facts 3.1).
  */
 export function pairingRoutes(deps: PairingRoutesDeps): readonly AnyRoute[] {
-  return [requestRoute(deps), completeRoute(deps), notifyRoute(deps), listRoute(deps), removeRoute(deps)]
+  return [
+    stateRoute(deps),
+    requestRoute(deps),
+    completeRoute(deps),
+    notifyRoute(deps),
+    listRoute(deps),
+    removeRoute(deps),
+  ]
 }
 
 function checkEnabled({ enabled }: Settings): void {
   if (!enabled)
     throw new Refusal('not_found', 'Pairing not enabled: write enabled = true under [pairing] into config.toml')
+}
+
+/**
+ * Decision: public, because a page asks before it has a key. It says no more than `/api/pairing/complete`, which asks for
+ * the key only while pairing is off.
+ */
+function stateRoute({ settings }: PairingRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/pairing',
+    summary: 'Whether devices can be paired',
+    auth: 'public',
+    effect: 'read',
+    cost: 1,
+    returns: PairingState,
+    example: { returns: { enabled: true } },
+    handle: () => ({ enabled: settings.enabled }),
+  })
 }
 
 function requestRoute({ settings, pairing }: PairingRoutesDeps): AnyRoute {

@@ -9,6 +9,7 @@ const text = (chars: number) =>
   )
 const code = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(128)))
 
+export const PairingState = v.object({ enabled: v.boolean() })
 export const Requested = v.object({
   pairing_code: v.string(),
   /** The same, as existing clients name it. */

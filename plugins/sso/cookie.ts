@@ -4,10 +4,10 @@ import { parseCookie, serializeCookie } from 'cookie-es'
  * The one cookie there is: it binds a sign-in to the browser that began it, for ten minutes at most, and opens nothing
  * by itself.  Decision: the token of a sign-in is no cookie. Cookies do not know ports, so on a machine of one's own
  * every other local server would be sent it, and a browser adds it to whatever a foreign page asks for, which SameSite
- * and an Origin check have to make good again. The page holds the token in memory and sends it as a bearer: a
- * cross-site request or a WebSocket opened by another page carries nothing, by construction. A script that got into the
- * page could use either; the policy (no inline script, connections to this origin only) stands against that, a token in
- * memory is gone with the page, and signing out ends it here. The price is that a reload signs in again.
+ * and an Origin check have to make good again. The page keeps the token in the `sessionStorage` of
+ * its tab and sends it as a bearer: a cross-site request or a WebSocket opened by another page carries nothing, by
+ * construction. A script that got into the page could use either; the policy (no inline script, connections to this
+ * origin only) stands against that, the token is gone with the tab, and signing out ends it here.
  */
 export interface Cookies {
   readonly name: string

@@ -10,6 +10,8 @@ const MAX_BYTES = 16_777_216
 const KIT: ReadonlySet<string> = new Set([
   'api.js',
   'colors.css',
+  'credential.js',
+  'device.js',
   'dialogs.js',
   'elements.js',
   'key-entry.js',
@@ -19,6 +21,7 @@ const KIT: ReadonlySet<string> = new Set([
   'live.js',
   'login.js',
   'navigation.js',
+  'owner-key.js',
   'tables.js',
 ])
 

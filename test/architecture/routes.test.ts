@@ -13,6 +13,7 @@ const open = [
   'GET /api/health',
   'GET /api/mcp/oauth/callback',
   'GET /api/mcp/oauth/client-metadata.json',
+  'GET /api/pairing',
   'GET /api/ready',
   'GET /assets/**:file',
   'GET /canvas/:id/:pass',

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { CloseIcon, Mark, PlusIcon, SlidersIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
+import { FieldProblem } from './problem.tsx'
 import { SessionList } from './sessions.tsx'
 import type { AgentSummary } from './wire.ts'
 
@@ -122,12 +123,14 @@ function ManageLink({ client }: { readonly client: Client }) {
 }
 
 function SignedIn({ client }: { readonly client: Client }) {
-  const signedIn = useValue(client.signedIn)
-  const kept = useValue(client.kept)
-  if (signedIn === undefined && !kept) return null
+  const credential = useValue(client.credential)
+  const notRemembered = useValue(client.notRemembered)
+  if (!credential) return null
+  const { name, device } = credential
   return (
     <div class="signed-in">
-      <span title={signedIn}>{signedIn ?? 'Key kept on this device'}</span>
+      <FieldProblem problem={notRemembered} />
+      <span title={name}>{name ?? (device === undefined ? 'Opened with the key' : 'A paired device')}</span>
       <button type="button" class="quiet" onClick={() => void client.signOut()}>
         Sign out
       </button>

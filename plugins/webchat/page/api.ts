@@ -9,6 +9,8 @@ import {
   GrantPage,
   MemoryCounts,
   Status,
+  Paired,
+  PairingCode,
   PluginPageList,
   Problem,
   EndedTurn,
@@ -59,21 +61,24 @@ export class ApiError extends Error {
 /** Messages read at a time. */
 export const pageMessages = 100
 
+export interface ApiHandlers {
+  /** The daemon does not accept the key. */
+  readonly onRefused?: () => void
+  /** The key is good, and not for this. Whether to send the request again. */
+  readonly onForbidden?: (message: string) => Promise<boolean>
+}
+
 /**
  * The daemon that served this page: paths are relative to the page's own origin, and no address is ever taken from the
  * URL.
  */
 export class Api {
-  /** In memory; stored on this device only at the user's request (`remembered.ts`). */
   #key: string | undefined
-  readonly #onRefused: () => void
-  constructor(onRefused: () => void) {
-    this.#onRefused = onRefused
+  readonly #handlers: ApiHandlers
+  constructor(handlers: ApiHandlers = {}) {
+    this.#handlers = handlers
   }
 
-  get hasKey(): boolean {
-    return this.#key !== undefined
-  }
   useKey(key: string | undefined): void {
     this.#key = key
   }
@@ -217,6 +222,19 @@ export class Api {
   async signOut(): Promise<void> {
     await this.#json('POST', '/api/auth/logout', v.unknown(), {})
   }
+  async pairingCode(): Promise<string> {
+    return (await this.#json('POST', '/api/pairing/request', PairingCode)).pairing_code
+  }
+  pair(device: {
+    readonly pairing_code: string
+    readonly display_name: string
+    readonly platform: string
+  }): Promise<v.InferOutput<typeof Paired>> {
+    return this.#json('POST', '/api/pairing/complete', Paired, device)
+  }
+  async removeDevice(id: string): Promise<void> {
+    await this.#json('DELETE', `/api/pairing/devices/${encodeURIComponent(id)}`, v.unknown())
+  }
 
   /**
    * An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket replaces
@@ -275,7 +293,10 @@ export class Api {
     }
     if (response.ok) return response
     const problem = await readProblem(response)
-    if (response.status === 401) this.#onRefused()
+    if (response.status === 401) this.#handlers.onRefused?.()
+    const isForbidden = response.status === 403 && method !== 'GET'
+    if (isForbidden && (await this.#handlers.onForbidden?.(problem.message)) === true)
+      return this.#send(method, path, body, signal)
     throw problem
   }
 }

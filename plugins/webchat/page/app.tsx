@@ -8,6 +8,7 @@ import { Mark } from './icons.tsx'
 import { KeyPrompt } from './key.tsx'
 import { NewAgent } from './new-agent.tsx'
 import { useValue } from './observable.ts'
+import { OwnerKey } from './owner-key.tsx'
 import { GuideReader } from './welcome.tsx'
 
 export function App({ client }: { readonly client: Client }) {
@@ -26,7 +27,8 @@ export function App({ client }: { readonly client: Client }) {
         <KeyPrompt
           problem={gate.problem}
           providers={gate.providers}
-          onKey={(key, keep) => void client.enter(key, keep)}
+          canPair={gate.canPair}
+          onKey={(key, isRemembered) => void client.enter(key, isRemembered)}
         />
       )
     case 'unreachable':
@@ -78,6 +80,7 @@ function Workspace({ client }: { readonly client: Client }) {
   const agent = agents.find(({ id }) => id === chat?.agentId)
   useTitle(agent?.name, useValue(client.approvals.pending).length)
   const memoryUses = useValue(client.memoryUses)
+  const ownerKey = useValue(client.ownerKeyRequest)
   const add = (): void => {
     menu.close()
     setAdding(true)
@@ -117,6 +120,7 @@ function Workspace({ client }: { readonly client: Client }) {
       ) : (
         <NoAgents onAdd={add} />
       )}
+      {ownerKey && <OwnerKey request={ownerKey} />}
       {adding && <NewAgent client={client} taken={agents.map(({ name }) => name)} onClose={() => setAdding(false)} />}
     </div>
   )

@@ -1,19 +1,36 @@
 import { AgentChat } from './agent-chat.ts'
 import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
+import { forget, forgetAll, keep, recall, recallDevice, remember } from './credential.ts'
+import type { Credential, DeviceCredential } from './credential.ts'
+import { canPair, pairBrowser } from './device.ts'
 import { MemoryUses } from './memories.tsx'
 import { Observable } from './observable.ts'
-import { forgetQueues } from './queue.ts'
-import { forget, recall, remember } from './remembered.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 import type { AgentSummary, Canvas, PluginPage, SlashCommand, Status } from './wire.ts'
 
-/** `key`: the daemon requires a key or a sign-in; `problem` when the given one was refused. */
+/** The daemon requires a key or a sign-in. */
+export interface KeyGate {
+  readonly state: 'key'
+  /** Why the given one was refused. */
+  readonly problem: string | undefined
+  readonly providers: readonly SignInProvider[]
+  /** Whether this browser can be remembered. */
+  readonly canPair: boolean
+}
 export type Gate =
   | { readonly state: 'checking' | 'ready' }
-  | { readonly state: 'key'; readonly problem: string | undefined; readonly providers: readonly SignInProvider[] }
+  | KeyGate
   | { readonly state: 'unreachable'; readonly problem: string }
+/** The API key is needed for something that the device must not do. */
+export interface OwnerKeyRequest {
+  /** What the daemon said. */
+  readonly message: string
+  readonly cancel: () => void
+  /** Throws what the daemon says to the key. */
+  readonly enter: (key: string) => Promise<void>
+}
 
 /** Everything the page holds: the gate, the agents, and a conversation with each one that was opened. */
 export class Client {
@@ -22,10 +39,11 @@ export class Client {
   readonly selected = new Observable<AgentChat | undefined>(undefined)
   /** Agents that are answering a message of this page. */
   readonly answering = new Observable<ReadonlySet<string>>(new Set())
-  /** Who is signed in; `undefined` with the key, and when none is needed. */
-  readonly signedIn = new Observable<string | undefined>(undefined)
-  /** Whether what opens the daemon is kept on this device. */
-  readonly kept = new Observable(false)
+  /** What this page sends; `undefined` when the daemon needs none. */
+  readonly credential = new Observable<Credential | undefined>(undefined)
+  /** Why this browser is not remembered, although that was asked for. */
+  readonly notRemembered = new Observable<string | undefined>(undefined)
+  readonly ownerKeyRequest = new Observable<OwnerKeyRequest | undefined>(undefined)
   /** The daemon's health, as far as the page shows it. */
   readonly status = new Observable<Status | undefined>(undefined)
   /** The commands that can be typed into the message box. */
@@ -44,10 +62,13 @@ export class Client {
   #asking = false
   /** Why the way back from a sign-in ended here without one. */
   #returned: string | undefined
+  /** Requests that are refused at the same time ask once. */
+  #ownerKey: Promise<boolean> | undefined
 
   constructor() {
-    this.api = new Api(() => {
-      void this.#askForKey()
+    this.api = new Api({
+      onRefused: () => void this.#askForKey(),
+      onForbidden: (message) => this.#askForOwnerKey(message),
     })
     this.approvals = new PendingApprovals(this.api, () => this.answering.value.size > 0)
     this.answering.watch(() => this.approvals.hurry())
@@ -57,15 +78,12 @@ export class Client {
     this.gate.set({ state: 'checking' })
     const returned = await comeBack()
     if (returned && 'token' in returned) {
-      this.api.useKey(returned.token)
-      this.signedIn.set(returned.name)
+      const credential = { key: returned.token, name: returned.name }
+      keep(credential)
+      this.#use(credential)
     } else {
-      this.#returned = returned?.problem
-      const known = this.api.hasKey ? undefined : recall()
-      if (known) {
-        this.api.useKey(known.key)
-        this.kept.set(true)
-      }
+      this.#returned ??= returned?.problem
+      if (!this.credential.value) this.#use(recall())
     }
     try {
       this.#take(await this.api.agents())
@@ -105,26 +123,39 @@ export class Client {
     }
   }
 
-  /** `keep`: on this device, until the user signs out. Nothing is stored before the daemon accepted the key. */
-  async enter(key: string, keep: boolean): Promise<void> {
-    this.api.useKey(key)
+  /** `isRemembered`: this browser becomes a device. Nothing is stored before the daemon accepted the key. */
+  async enter(key: string, isRemembered: boolean): Promise<void> {
+    this.#use({ key })
     await this.start()
-    if (keep && this.gate.value.state === 'ready') this.kept.set(remember({ key }))
+    if (this.gate.value.state !== 'ready') return
+    keep({ key })
+    if (isRemembered) await this.#remember()
   }
 
-  /** Ends the sign-in at the daemon too, so that nothing is left of it that could be used. */
+  /** The tab goes on with the key; the device is for the next one. */
+  async #remember(): Promise<void> {
+    try {
+      const device = await pairBrowser(this.api)
+      if (remember(device)) return
+      await this.api.removeDevice(device.device)
+      this.notRemembered.set('This browser is not remembered: it stores nothing for this page.')
+    } catch (error) {
+      this.notRemembered.set(`This browser is not remembered. ${explain(error)}`)
+    }
+  }
+
+  /** Ends the sign-in and the device at the daemon too, so that nothing is left of them that could be used. */
   async signOut(): Promise<void> {
     // First, or they would still send requests without a valid key.
     this.#close()
-    const withKey = this.signedIn.value === undefined
-    forget()
-    forgetQueues()
-    this.kept.set(false)
+    const device = recallDevice()
+    forgetAll()
     try {
-      if (!withKey) await this.api.signOut()
+      if (this.credential.value?.name !== undefined) await this.api.signOut()
     } catch {
       /* It ended already, or the daemon is away: what this page knows of it goes all the same. */
     }
+    if (device) this.#returned = await removeDevice(device)
     this.#forget()
     await this.start()
   }
@@ -199,29 +230,55 @@ export class Client {
   async #askForKey(): Promise<void> {
     // Requests on their way are refused as well, and add nothing to the first refusal.
     const known = this.#asking || this.gate.value.state === 'key'
-    if (known && this.signedIn.value === undefined && !this.api.hasKey) return
-    const problem =
-      this.signedIn.value !== undefined
-        ? 'Your sign-in has ended. Sign in again.'
-        : this.api.hasKey
-          ? 'That key was refused. Check it and try again.'
-          : this.#returned
+    const credential = this.credential.value
+    if (known && !credential) return
+    const problem = credential ? refusalOf(credential) : this.#returned
     this.#returned = undefined
     // What was kept is of no use any more.
-    if (this.kept.value) forget()
-    this.kept.set(false)
+    if (credential) forget(credential.key)
     this.#forget()
     this.#asking = true
     try {
-      this.gate.set({ state: 'key', problem, providers: await listProviders() })
+      const [providers, isPairable] = await Promise.all([listProviders(), canPair()])
+      this.gate.set({ state: 'key', problem, providers, canPair: isPairable })
     } finally {
       this.#asking = false
     }
   }
 
+  /** Whether the key is there now. Only a device asks: who signed in may have none. */
+  #askForOwnerKey(message: string): Promise<boolean> {
+    if (this.credential.value?.device === undefined) return Promise.resolve(false)
+    return (this.#ownerKey ??= new Promise<boolean>((resolve) => {
+      const settle = (isEntered: boolean): void => {
+        this.ownerKeyRequest.set(undefined)
+        this.#ownerKey = undefined
+        resolve(isEntered)
+      }
+      this.ownerKeyRequest.set({
+        message,
+        cancel: () => settle(false),
+        enter: async (key) => {
+          const asOwner = new Api()
+          asOwner.useKey(key)
+          await asOwner.agents()
+          keep({ key })
+          this.#use({ key })
+          settle(true)
+        },
+      })
+    }))
+  }
+
+  #use(credential: Credential | undefined): void {
+    this.api.useKey(credential?.key)
+    this.credential.set(credential)
+  }
+
   #forget(): void {
-    this.api.useKey(undefined)
-    this.signedIn.set(undefined)
+    this.#use(undefined)
+    this.ownerKeyRequest.value?.cancel()
+    this.notRemembered.set(undefined)
     this.status.set(undefined)
     this.#close()
   }
@@ -229,5 +286,28 @@ export class Client {
   #close(): void {
     this.approvals.stop()
     for (const chat of this.#chats.values()) chat.close()
+  }
+}
+
+function refusalOf({ name, device }: Credential): string {
+  if (name !== undefined) return 'Your sign-in has ended. Sign in again.'
+  if (device !== undefined) return 'This browser is not a paired device any more. Enter the key again.'
+  return 'That key was refused. Check it and try again.'
+}
+
+/** With the key of the device itself. Returns what is left to do. */
+async function removeDevice({ key, device }: DeviceCredential): Promise<string | undefined> {
+  const asDevice = new Api()
+  asDevice.useKey(key)
+  try {
+    await asDevice.removeDevice(device)
+    return undefined
+  } catch (error) {
+    // It was removed before.
+    if (error instanceof ApiError && error.status === 401) return undefined
+    return (
+      `This browser is still a paired device: ${explain(error)} ` +
+      `With the API key you can remove it on the page Devices, by its id ${device}.`
+    )
   }
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 
 interface DialogProps {
   readonly title: string
@@ -11,6 +11,7 @@ interface DialogProps {
 /** A modal form: the browser keeps focus inside, gives it back afterwards, and closes on Escape. */
 export function Dialog({ title, onClose, onSubmit, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
   useEffect(() => {
     const opener = document.activeElement
     dialog.current?.showModal()
@@ -22,7 +23,7 @@ export function Dialog({ title, onClose, onSubmit, children }: DialogProps) {
     <dialog
       ref={dialog}
       class="dialog"
-      aria-labelledby="dialog-title"
+      aria-labelledby={titleId}
       onClose={onClose}
       onKeyDown={(event) => event.stopPropagation()}
       onClick={(event) => {
@@ -36,7 +37,7 @@ export function Dialog({ title, onClose, onSubmit, children }: DialogProps) {
           onSubmit()
         }}
       >
-        <h2 id="dialog-title">{title}</h2>
+        <h2 id={titleId}>{title}</h2>
         {children}
       </form>
     </dialog>

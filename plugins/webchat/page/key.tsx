@@ -1,22 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Mark } from './icons.tsx'
 import { FieldProblem } from './problem.tsx'
+import type { KeyGate } from './client.ts'
 import { leaveFor } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 
-interface KeyPromptProps {
-  readonly problem: string | undefined
-  readonly providers: readonly SignInProvider[]
-  readonly onKey: (key: string, keep: boolean) => void
+interface KeyPromptProps extends Pick<KeyGate, 'problem' | 'providers' | 'canPair'> {
+  readonly onKey: (key: string, isRemembered: boolean) => void
 }
 
-/**
- * Asks for the API key, or for a sign-in where one is configured. The key stays in memory, so a reload asks again,
- * unless the user has it stored on this device.
- */
-export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
+/** Asks for the API key, or for a sign-in where one is configured. */
+export function KeyPrompt({ problem, providers, canPair, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')
-  const [keep, setKeep] = useState(false)
+  const [isRemembered, setRemembered] = useState(false)
   const form = useRef<HTMLFormElement>(null)
   const hasSignIn = providers.length > 0
   useEffect(() => {
@@ -30,7 +26,7 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
         class="card"
         onSubmit={(event) => {
           event.preventDefault()
-          if (key.trim() !== '') onKey(key.trim(), keep)
+          if (key.trim() !== '') onKey(key.trim(), isRemembered)
         }}
       >
         <Introduction hasSignIn={hasSignIn} />
@@ -43,15 +39,26 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
           onInput={setKey}
         />
         <p id="key-hint" class="hint">
-          It is <code>api_key</code> in the daemon's <code>config.toml</code>, or the key of a paired device. This page
-          keeps it in memory only, so it is gone when you close or reload the page.
+          It is <code>api_key</code> in the daemon's <code>config.toml</code>, or the key of a paired device. It stays
+          in this tab until you sign out or close it.
         </p>
-        <label class="check">
-          <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
-          <span>
-            Remember it on this device, until I sign out. Whoever can use this browser can then use the daemon.
-          </span>
-        </label>
+        {canPair ? (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isRemembered}
+              onChange={(event) => setRemembered(event.currentTarget.checked)}
+            />
+            <span>
+              Remember this browser as a paired device, until I sign out. Whoever can use it can then use the agents.
+            </span>
+          </label>
+        ) : (
+          <p class="hint">
+            This browser cannot be remembered while pairing is off: <code>enabled = true</code> under{' '}
+            <code>[pairing]</code> allows it.
+          </p>
+        )}
         <button type="submit" class={hasSignIn ? undefined : 'primary'}>
           Open the chat
         </button>

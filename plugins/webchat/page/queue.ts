@@ -59,15 +59,6 @@ export class Queue extends Observable<readonly Queued[]> {
   }
 }
 
-/** The user signed out: none of their data stays in this tab. */
-export function forgetQueues(): void {
-  try {
-    for (const name of Object.keys(sessionStorage)) if (name.startsWith(prefix)) sessionStorage.removeItem(name)
-  } catch {
-    /* Where nothing can be kept, nothing is. */
-  }
-}
-
 function read(place: string): v.InferOutput<typeof Stored> {
   try {
     const parsed = v.safeParse(Stored, JSON.parse(sessionStorage.getItem(place) ?? '[]'))

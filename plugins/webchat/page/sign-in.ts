@@ -15,7 +15,7 @@ const SignedIn = v.object({
 /** A system that people of this daemon can sign in with. */
 export type SignInProvider = v.InferOutput<typeof Providers>['providers'][number]
 /**
- * The token replaces the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is not a
+ * The token replaces the key, and is kept as that is (`credential.ts`): see `plugins/sso/cookie.ts` for why it is not a
  * cookie.
  */
 export interface SignedIn {
@@ -66,7 +66,8 @@ export async function comeBack(): Promise<SignedIn | { readonly problem: string 
   return { token, name: name ?? email ?? sub }
 }
 
-async function ask(path: string, body?: unknown): Promise<unknown> {
+/** The JSON of an answer, `undefined` without one. */
+export async function ask(path: string, body?: unknown): Promise<unknown> {
   try {
     const response = await fetch(path, {
       // The cookie of the way back comes along, and nowhere else.

@@ -214,6 +214,8 @@ export const Snapshot = v.object({
 export const ActiveSession = v.object({ session_id: v.string() })
 export const OfTurn = v.object({ turn_id: v.string() })
 
+export const PairingCode = v.object({ pairing_code: v.string() })
+export const Paired = v.object({ device_id: v.string(), api_key: v.string() })
 export const Ticket = v.object({ ticket: v.string() })
 export const Spawned = v.object({ agent_id: v.string(), name: v.string() })
 export const Problem = v.object({

@@ -56,7 +56,7 @@ afterAll(async () => {
 })
 
 const remembered = async (page: Page): Promise<void> => {
-  await page.addInitScript((key) => localStorage.setItem('svc.remembered', JSON.stringify({ key })), KEY)
+  await page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY)
 }
 const openChannel = (before = remembered): Promise<Tab> =>
   openTab(browser, host.url, { path: `${PAGE}#test_chat`, before })

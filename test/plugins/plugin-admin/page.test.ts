@@ -87,7 +87,7 @@ it('follows what happens to plugins, updates and removes them', async () => {
   await using tab = await openTab(browser, host.url, {
     path: PAGE,
     before: async (page) => {
-      await page.addInitScript((key) => localStorage.setItem('svc.remembered', JSON.stringify({ key })), KEY)
+      await page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY)
     },
   })
   const { page } = tab
@@ -118,13 +118,13 @@ it('follows what happens to plugins, updates and removes them', async () => {
   expect(tab.complaints).toEqual([])
 })
 
-it('uses the key that the chat page remembers, and fits a phone', async () => {
+it('uses the key that the tab was opened with, and fits a phone', async () => {
   await using tab = await openTab(browser, host.url, {
     path: PAGE,
     viewport: { width: 360, height: 700 },
     colorScheme: 'dark',
     before: async (page) => {
-      await page.addInitScript((key) => localStorage.setItem('svc.remembered', JSON.stringify({ key })), KEY)
+      await page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY)
     },
   })
   const { page } = tab

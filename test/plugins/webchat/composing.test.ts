@@ -6,7 +6,6 @@ import { startHost } from '../../support/host.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 import type { BuiltPage, Tab } from './browser.ts'
 
-const key = 'sesame-0123456789'
 let browser: Browser
 let built: BuiltPage
 beforeAll(async () => {
@@ -199,31 +198,6 @@ test('a command is answered where no WebSocket can be opened', async () => {
   await page.getByRole('textbox', { name: /^Message to/ }).fill('/usage')
   await page.keyboard.press('Enter')
   await page.locator('.answer', { hasText: 'This session:' }).waitFor()
-})
-
-test('the key is remembered on this device only when asked, until somebody signs out', async () => {
-  await using host = await startHost({ config: { api_key: key, plugins: plugins() } })
-  await using tab = await openTab(browser, host.url)
-  const { page } = tab
-  await page.getByLabel('API key').fill('wrong-0123456789')
-  await page.getByLabel(/^Remember it on this device/).check()
-  await screenshot(tab, 'remember')
-  await page.getByRole('button', { name: 'Open the chat' }).click()
-  await page.getByText('That key was refused').waitFor()
-  expect(await page.evaluate(() => localStorage.length)).toBe(0)
-  await page.getByLabel('API key').fill(key)
-  await page.getByLabel(/^Remember it on this device/).check()
-  await page.getByRole('button', { name: 'Open the chat' }).click()
-  await page.getByText('Connected', { exact: true }).waitFor()
-  await page.getByText('Key kept on this device').waitFor()
-  await page.reload()
-  await page.getByText('Connected', { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByLabel('API key').waitFor()
-  expect(await page.evaluate(() => localStorage.length)).toBe(0)
-  await page.reload()
-  await page.getByLabel('API key').waitFor()
-  expect(tab.complaints.filter((text) => !text.includes('401'))).toEqual([])
 })
 
 test.each(['light', 'dark'] as const)('what a running tool is said to do can be read, %s', async (colorScheme) => {

@@ -1,3 +1,6 @@
+import { forget, forgetAll, keep, recall, recallDevice } from './credential.js'
+import { askForOwnerKey } from './owner-key.js'
+
 /** What the daemon refused, in its words. */
 export class ApiError extends Error {
   constructor(status, message, details) {
@@ -9,19 +12,40 @@ export class ApiError extends Error {
   }
 }
 
-/** Where the chat page keeps the key at the user's request. */
-const PLACE = 'svc.remembered'
-/** Of this page only, unless the user has it remembered. */
-let key = rememberedKey()
+let credential = recall()
+// A page that the browser kept alive shows what whoever signed out meanwhile has left.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && recall()?.key !== credential?.key) location.reload()
+})
 
-/** Uses this key from now on, and stores it on this device if it is to be remembered. */
-export function useKey(entered, isRemembered = false) {
-  key = entered
-  if (!isRemembered) return
+/** Uses this key from now on, on this page and the others of this tab. */
+export function useKey(key) {
+  credential = { key }
+  keep(credential)
+}
+
+/** Whether the daemon was given a key or a sign-in. */
+export const isSignedIn = () => credential !== undefined
+
+/** Ends the sign-in and the device at the daemon too. Returns what is left to do. */
+export async function signOut() {
+  const { key, name } = credential ?? {}
+  const device = recallDevice()
+  forgetAll()
+  credential = undefined
+  // It may have ended already.
+  if (name !== undefined) await request('POST', '/api/auth/logout', { key, body: {} }).catch(() => undefined)
+  if (!device) return undefined
   try {
-    localStorage.setItem(PLACE, JSON.stringify({ key }))
-  } catch {
-    /* Storage may be switched off: then it stays in memory. */
+    await answerOf(
+      await request('DELETE', `/api/pairing/devices/${encodeURIComponent(device.device)}`, { key: device.key }),
+    )
+  } catch (error) {
+    if (error.status === 401) return undefined
+    return (
+      `This browser is still a paired device: ${error.message} ` +
+      `With the API key you can remove it on the page Devices, by its id ${device.device}.`
+    )
   }
 }
 
@@ -54,26 +78,43 @@ async function* linesOf(body) {
   }
 }
 
-async function send(method, path, { body, signal }) {
+async function send(method, path, options) {
+  const used = credential
+  try {
+    return await answerOf(await request(method, path, { ...options, key: used?.key }))
+  } catch (error) {
+    if (error.status === 401 && used) {
+      forget(used.key)
+      if (credential === used) credential = undefined
+    }
+    if (error.status !== 403 || method === 'GET' || used?.device === undefined) throw error
+    const key = await askForOwnerKey(error.message, checkKey)
+    if (key === undefined) throw error
+    useKey(key)
+    return answerOf(await request(method, path, { ...options, key }))
+  }
+}
+
+async function checkKey(key) {
+  const response = await request('GET', '/api/pages', { key })
+  if (response.status === 401) throw new ApiError(401, 'The daemon does not accept this key.')
+  await answerOf(response)
+}
+
+function request(method, path, { key, body, signal }) {
   const headers = {}
   if (key !== undefined) headers.authorization = `Bearer ${key}`
   if (body !== undefined) headers['content-type'] = 'application/json'
   const init = { method, headers, signal, credentials: 'omit', cache: 'no-store', redirect: 'error' }
-  const response = await fetch(path, body === undefined ? init : { ...init, body: JSON.stringify(body) }).catch(() => {
+  return fetch(path, body === undefined ? init : { ...init, body: JSON.stringify(body) }).catch(() => {
     throw new ApiError(0, 'The daemon does not answer. Is it running?')
   })
+}
+
+async function answerOf(response) {
   if (response.ok) return response
   // A proxy answers with a page of its own.
   const error = (await response.json().catch(() => undefined))?.error
   const message = typeof error === 'string' ? error : error?.message
   throw new ApiError(response.status, message ?? `The daemon answered ${response.status}.`, error?.details)
-}
-
-function rememberedKey() {
-  try {
-    const found = JSON.parse(localStorage.getItem(PLACE) ?? 'null')?.key
-    return typeof found === 'string' ? found : undefined
-  } catch {
-    return undefined // Storage may be switched off.
-  }
 }

@@ -19,10 +19,12 @@ export function openDialog({
   const problem = element('p', { role: 'alert', className: 'problem', hidden: true })
   const accept = submit && element('button', { className: isDangerous ? 'danger' : 'primary' }, confirm)
   const leave = element('button', { type: 'button', value: 'cancel' }, cancel ?? (submit ? 'Cancel' : 'Close'))
-  const heading = element('h2', { id: 'dialog-title', tabindex: '-1' }, title)
+  // One dialog may open above another.
+  const id = `dialog-title-${document.querySelectorAll('dialog').length}`
+  const heading = element('h2', { id, tabindex: '-1' }, title)
   const form = element('form', { novalidate: true }, heading, content, problem)
   form.append(element('div', { className: 'actions' }, leave, accept))
-  const dialog = element('dialog', { 'aria-labelledby': 'dialog-title' }, form)
+  const dialog = element('dialog', { 'aria-labelledby': id }, form)
   const opener = document.activeElement
   leave.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => {

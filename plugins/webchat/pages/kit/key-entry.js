@@ -1,5 +1,7 @@
 import { useKey } from './api.js'
+import { canPair, rememberBrowser } from './device.js'
 import { byId, element, show } from './elements.js'
+import { keyField } from './owner-key.js'
 
 /**
  * Returns a function that runs `load`. When the daemon refuses the key, the elements of `content` are hidden and the user
@@ -11,7 +13,7 @@ export function withKey({ content, submit, load }) {
     try {
       await load()
     } catch (error) {
-      if (error.status === 401) ask()
+      if (error.status === 401) await ask()
       else show('problem', error.message)
       return false
     }
@@ -21,34 +23,28 @@ export function withKey({ content, submit, load }) {
     for (const one of content) one.hidden = false
     return true
   }
-  const ask = () => {
+  const ask = async () => {
     for (const one of content) one.hidden = true
     // The second time it was refused.
     show('problem', form ? 'The daemon does not accept this key.' : undefined)
     if (!form) {
       form = keyForm(submit, refresh)
       document.querySelector('main').append(form)
+      form.querySelector('.remember').replaceWith(...(await rememberChoice()))
     }
-    byId('key').focus()
+    byId('key')?.focus()
   }
   return refresh
 }
 
 function keyForm(submit, onKey) {
-  const key = element('input', {
-    id: 'key',
-    type: 'password',
-    required: true,
-    autocomplete: 'off',
-    spellcheck: 'false',
-    'aria-describedby': 'key-hint',
-  })
-  const remember = element('input', { type: 'checkbox' })
+  const key = keyField('key', { 'aria-describedby': 'key-hint' })
   const hint = element(
     'p',
     { id: 'key-hint', className: 'hint' },
     ['It is ', element('code', {}, 'api_key'), " in the daemon's ", element('code', {}, 'config.toml')],
-    ', or the key of a paired device. This page keeps it in memory only, unless you have it remembered.',
+    ', or the key of a paired device. It stays in this tab until you sign out or close it. With a sign-in, ',
+    [element('a', { href: '/' }, 'open the chat'), ' first.'],
   )
   const form = element(
     'form',
@@ -57,14 +53,39 @@ function keyForm(submit, onKey) {
     element('label', { for: 'key' }, 'API key'),
     key,
     hint,
-    element('label', { className: 'check' }, remember, 'Remember it on this device, for the chat page too'),
+    element('p', { className: 'remember' }),
     element('div', { className: 'actions' }, element('button', { className: 'primary' }, submit)),
   )
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    useKey(key.value.trim(), remember.checked)
+    const isRemembered = byId('remember')?.checked
+    useKey(key.value.trim())
     key.value = ''
-    void onKey()
+    void open(onKey, isRemembered)
   })
   return form
+}
+
+async function open(onKey, isRemembered) {
+  if (!(await onKey()) || !isRemembered) return
+  try {
+    await rememberBrowser()
+  } catch (error) {
+    show('problem', `This browser is not remembered. ${error.message}`)
+  }
+}
+
+async function rememberChoice() {
+  if (await canPair()) {
+    const label = 'Remember this browser as a paired device, until I sign out'
+    return [element('label', { className: 'check' }, element('input', { id: 'remember', type: 'checkbox' }), label)]
+  }
+  return [
+    element(
+      'p',
+      { className: 'hint' },
+      ['This browser cannot be remembered while pairing is off: ', element('code', {}, 'enabled = true'), ' under '],
+      [element('code', {}, '[pairing]'), ' allows it.'],
+    ),
+  ]
 }

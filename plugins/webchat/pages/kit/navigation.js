@@ -1,4 +1,5 @@
-import { call } from './api.js'
+import { call, isSignedIn, signOut } from './api.js'
+import { openDialog } from './dialogs.js'
 import { element } from './elements.js'
 
 /**
@@ -10,9 +11,17 @@ export async function showNavigation() {
   const nav = document.querySelector('header nav')
   const groups = Map.groupBy(pages, ({ group }) => group)
   nav.replaceChildren(link({ title: 'Chat', url: '/' }), ...[...groups].map(([group, list]) => section(group, list)))
+  if (isSignedIn()) nav.append(element('button', { type: 'button', onclick: leave }, 'Sign out'))
   document.body.classList.add('has-nav')
   nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
   nav.before(menuButton(nav))
+}
+
+async function leave() {
+  const left = await signOut()
+  const open = () => location.assign('/')
+  if (left === undefined) return open()
+  openDialog({ title: 'This tab is signed out', content: element('p', {}, left), onClose: open })
 }
 
 function section(group, pages) {
