@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Daemon } from 'svc/internal'
 import { definePlugin, fileOnly } from 'svc/sdk'
-import { findPage, Page } from './assets.ts'
+import type { Page } from './assets.ts'
 import { pluginPageRoutes } from './plugin-pages.ts'
 import { pageRoutes } from './routes.ts'
 
@@ -23,10 +23,12 @@ export default definePlugin({
   requires: { daemon: Daemon },
   setup({ config, routes, services }) {
     // Nothing is read here: the page costs no start time until someone opens it.
-    routes.add(
-      ...pageRoutes(new Page(() => config.page_dir ?? findPage(import.meta.url))),
-      ...pluginPageRoutes(services.daemon),
-    )
+    let page: Promise<Page> | undefined
+    const openPage = (): Promise<Page> =>
+      (page ??= import('./assets.ts').then(
+        ({ findPage, Page }) => new Page(() => config.page_dir ?? findPage(import.meta.url)),
+      ))
+    routes.add(...pageRoutes(openPage), ...pluginPageRoutes(services.daemon))
     return {}
   },
 })

@@ -139,6 +139,7 @@ export const memoryTable: readonly MemoryRow[] = [
       core/files/home-record.ts
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
+      plugins/webchat/index.ts: page
       plugins/workflows/files/workflow-files.ts`,
   },
   {
