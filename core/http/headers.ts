@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { http } from '../net/node-http.ts'
-import { sandboxPolicy } from './sandboxed-document.ts'
+import { framedPolicy, sandboxPolicy } from './sandboxed-document.ts'
 
 const contentSecurityPolicy =
   "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
@@ -52,15 +52,18 @@ export function answerHeaders(
   const all = defaults.slice()
   const policyAt = fixed.length + 1
   const frameOptionsAt = 1
+  const resourcePolicyAt = fixed.indexOf('Cross-Origin-Resource-Policy') + 1
   for (let at = 0; at < own.length; at += 2) {
     const name = own[at] ?? ''
     const value = own[at + 1] ?? ''
     const lower = name.toLowerCase()
     if (lower === 'cache-control') all[policyAt + 2] = value
-    else if (lower === 'content-security-policy' && value === sandboxPolicy) {
+    else if (lower === 'content-security-policy' && (value === sandboxPolicy || value === framedPolicy)) {
       // Stricter in all but styles, and in who may show it.
       all[policyAt] = value
       all[frameOptionsAt] = 'SAMEORIGIN'
+      // To a document without an origin its own files are those of another one.
+      if (value === framedPolicy) all[resourcePolicyAt] = 'cross-origin'
     }
     // Browsers enforce all directives of a combined policy, so an answer can only tighten it.
     else if (lower === 'content-security-policy') all[policyAt] = `${contentSecurityPolicy}; ${value}`

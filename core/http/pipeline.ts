@@ -95,6 +95,16 @@ class Input implements RouteInput<unknown, unknown, unknown> {
 }
 
 /**
+ * A page that passes on what a plugin asks for names that plugin, so that it reaches its own routes only. The table decides
+ * whose a route is: which of two patterns a path matches is known nowhere else.
+ */
+function checkOwner(exchange: Exchange, { route, scope }: Entry): void {
+  const plugin = exchange.header('svc-plugin')
+  if (plugin === undefined || plugin === scope.name) return
+  throw new Refusal('not_found', `${route.method} ${exchange.path} is no route of the plugin "${plugin}"`)
+}
+
+/**
  * The steps of every request, in this order; no plugin can insert one: request id, security headers (both with the
  * exchange), CORS, route lookup, limiter, auth, parse, handler, render, log line.
  */
@@ -142,6 +152,7 @@ export class Pipeline {
         entry.route.token?.(),
         entry.route.signed?.((name) => exchange.header(name)),
       ))
+      checkOwner(exchange, entry)
       checkAuthority(principal, entry.route.effect)
       if (holdQueue.isHeld(entry.scope.name)) return this.#held(routed, entry)
       return this.#serve(exchange, entry, { address, principal }, routed.params)

@@ -1,4 +1,4 @@
-import { openConfined } from 'svc/internal'
+import { framedFile, openConfined } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
 import type { PageDeclaration, Reply } from 'svc/sdk'
@@ -14,6 +14,8 @@ const KIT: ReadonlySet<string> = new Set([
   'device.js',
   'dialogs.js',
   'elements.js',
+  'frame.js',
+  'framed.js',
   'key-entry.js',
   'kit.css',
   'kit.js',
@@ -26,6 +28,11 @@ const KIT: ReadonlySet<string> = new Set([
 ])
 
 type Plugins = readonly PluginStatus[]
+export interface PageFile {
+  readonly plugin: string
+  readonly page: string
+  readonly file: string
+}
 interface Page {
   readonly plugin: string
   readonly title: string
@@ -59,23 +66,66 @@ function placeOf({ group }: Page): number {
 const compare = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
 /** A file that a plugin declares for a page. */
-export function pageFile(
-  plugins: Plugins,
-  { plugin: name, page: path, file }: { readonly plugin: string; readonly page: string; readonly file: string },
-): Promise<Reply> {
-  const plugin = plugins.find((one) => one.name === name)
-  const page = plugin?.pages.find((one) => one.path === path)
-  if (!plugin || !page || (file !== fileName(page) && page.assets?.includes(file) !== true))
-    throw new Refusal('not_found', `No plugin declares a page with the file ${file}`)
-  return serve(plugin.folder, page.file.slice(0, -fileName(page).length) + file)
+export function pageFile(plugins: Plugins, { plugin: name, page: path, file }: PageFile): Promise<Reply> {
+  const { plugin, page } = findPage(plugins, name, path)
+  // Whatever is served here can read the key: of a plugin that is not trusted it is only the frame around its page.
+  if (isFramed(plugin) && file === fileName(page)) return serveKit(plugins, 'frame.html')
+  if (isFramed(plugin)) throw noFile(file)
+  return serve(plugin.folder, declaredFile(page, file))
+}
+
+/** A file of a page that is shown in a frame. */
+export async function fileInFrame(plugins: Plugins, params: PageFile): Promise<Reply> {
+  const { plugin, page } = findPage(plugins, params.plugin, params.page)
+  if (!isFramed(plugin)) throw noFile(params.file)
+  return inFrame(await read(plugin.folder, declaredFile(page, params.file)))
 }
 
 /** A file that pages share. */
 export function kitFile(plugins: Plugins, file: string): Promise<Reply> {
+  checkKit(file)
+  return serveKit(plugins, file)
+}
+
+/** The same for pages in frames, while there are any: other sites can see whether this is served. */
+export async function kitFileInFrame(plugins: Plugins, file: string): Promise<Reply> {
+  checkKit(file)
+  if (!plugins.some((plugin) => isFramed(plugin) && plugin.pages.length > 0)) throw noFile(file)
+  return inFrame(await read(kitFolder(plugins), `pages/kit/${file}`))
+}
+
+/** What the frame around a page needs to know. */
+export function describePage(plugins: Plugins, params: Omit<PageFile, 'file'>) {
+  const { plugin, page } = findPage(plugins, params.plugin, params.page)
+  const frame = isFramed(plugin) ? `/frames/${plugin.name}/${page.path}/${fileName(page)}` : null
+  return { plugin: plugin.name, title: page.title, frame_url: frame }
+}
+
+/** Code that runs in a process of its own is not trusted, and neither is its page. */
+const isFramed = ({ isolation }: PluginStatus): boolean => isolation === 'worker'
+const noFile = (file: string): Refusal => new Refusal('not_found', `No plugin declares a page with the file ${file}`)
+
+function findPage(plugins: Plugins, name: string, path: string) {
+  const plugin = plugins.find((one) => one.name === name)
+  const page = plugin?.pages.find((one) => one.path === path)
+  if (!plugin || !page) throw new Refusal('not_found', `No plugin declares the page ${name}/${path}`)
+  return { plugin, page }
+}
+
+/** In the folder of the plugin. */
+function declaredFile(page: PageDeclaration, file: string): string {
+  if (file !== fileName(page) && page.assets?.includes(file) !== true) throw noFile(file)
+  return page.file.slice(0, -fileName(page).length) + file
+}
+
+function checkKit(file: string): void {
+  if (!KIT.has(file)) throw new Refusal('not_found', `Pages share no file ${file}: there are ${[...KIT].join(', ')}`)
+}
+const serveKit = (plugins: Plugins, file: string): Promise<Reply> => serve(kitFolder(plugins), `pages/kit/${file}`)
+function kitFolder(plugins: Plugins): string {
   const own = plugins.find(({ name }) => name === 'webchat')
-  if (!own || !KIT.has(file))
-    throw new Refusal('not_found', `Pages share no file ${file}: there are ${[...KIT].join(', ')}`)
-  return serve(own.folder, `pages/kit/${file}`)
+  if (!own) throw new Refusal('service_unavailable', 'The pages are being loaded')
+  return own.folder
 }
 
 function fileName({ file }: PageDeclaration): string {
@@ -83,6 +133,16 @@ function fileName({ file }: PageDeclaration): string {
 }
 
 async function serve(folder: string, name: string): Promise<Reply> {
+  const { bytes, type } = await read(folder, name)
+  return reply(bytes, { 'content-type': type, 'cache-control': 'no-cache' })
+}
+const inFrame = ({ bytes, type }: Content): Reply => framedFile(bytes, type)
+
+interface Content {
+  readonly bytes: Uint8Array
+  readonly type: string
+}
+async function read(folder: string, name: string): Promise<Content> {
   const { default: mime } = await import('mime')
   const handle = await openConfined(folder, name, 'read').catch((cause: unknown) => {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')) throw cause
@@ -93,7 +153,7 @@ async function serve(folder: string, name: string): Promise<Reply> {
     if (size > MAX_BYTES) throw new Refusal('not_found', `${name} is larger than ${MAX_BYTES} bytes`)
     const type = mime.getType(name) ?? 'application/octet-stream'
     const charset = /^text\/|\/(?:javascript|json)$/.test(type) ? '; charset=utf-8' : ''
-    return reply(await handle.readFile(), { 'content-type': `${type}${charset}`, 'cache-control': 'no-cache' })
+    return { bytes: await handle.readFile(), type: `${type}${charset}` }
   } finally {
     await handle.close()
   }

@@ -18,6 +18,8 @@ const open = [
   'GET /assets/**:file',
   'GET /canvas/:id/:pass',
   'GET /favicon.svg',
+  'GET /frames/:plugin/:page/**:file',
+  'GET /frames/kit/:file',
   'GET /pages/:plugin/:page/**:file',
   'GET /pages/kit/:file',
   'POST /api/channels/:name/webhook',

@@ -1,4 +1,5 @@
 import { forget, forgetAll, keep, recall, recallDevice } from './credential.js'
+import { callParent, isFramed } from './framed.js'
 import { askForOwnerKey } from './owner-key.js'
 
 /** What the daemon refused, in its words. */
@@ -51,12 +52,20 @@ export async function signOut() {
 
 /** Sends a request to the daemon that served this page, and returns the JSON of the answer. */
 export async function call(method, path, body) {
-  const response = await send(method, path, { body })
-  return response.json().catch(() => undefined /* a proxy answered with a page of its own */)
+  if (isFramed) return callParent({ method, path, body }, ApiError)
+  return readAnswer(await send(method, path, { body }))
 }
+
+/** The same for a plugin, which reaches its own routes only. */
+export async function callFor(plugin, { method, path, body }) {
+  return readAnswer(await send(method, path, { body, plugin }))
+}
+
+const readAnswer = (response) => response.json().catch(() => undefined /* a proxy answered with a page of its own */)
 
 /** The data of each server-sent event of a stream, as JSON. Ends with the stream; rejects when `signal` aborts. */
 export async function* follow(path, signal, onOpen) {
+  if (isFramed) throw new ApiError(501, 'A page in a frame cannot follow a stream.')
   const response = await send('GET', path, { signal })
   onOpen?.()
   for await (const line of linesOf(response.body)) if (line.startsWith('data: ')) yield JSON.parse(line.slice(6))
@@ -101,8 +110,9 @@ async function checkKey(key) {
   await answerOf(response)
 }
 
-function request(method, path, { key, body, signal }) {
+function request(method, path, { key, plugin, body, signal }) {
   const headers = {}
+  if (plugin !== undefined) headers['svc-plugin'] = plugin
   if (key !== undefined) headers.authorization = `Bearer ${key}`
   if (body !== undefined) headers['content-type'] = 'application/json'
   const init = { method, headers, signal, credentials: 'omit', cache: 'no-store', redirect: 'error' }

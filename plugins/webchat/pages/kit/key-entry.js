@@ -1,6 +1,7 @@
 import { useKey } from './api.js'
 import { canPair, rememberBrowser } from './device.js'
 import { byId, element, show } from './elements.js'
+import { isFramed } from './framed.js'
 import { keyField } from './owner-key.js'
 
 /**
@@ -13,7 +14,8 @@ export function withKey({ content, submit, load }) {
     try {
       await load()
     } catch (error) {
-      if (error.status === 401) await ask()
+      // The page around a frame asks: nobody is to get used to entering a key in the page of any plugin.
+      if (error.status === 401 && !isFramed) await ask()
       else show('problem', error.message)
       return false
     }

@@ -1,12 +1,14 @@
 import { call, isSignedIn, signOut } from './api.js'
 import { openDialog } from './dialogs.js'
 import { element } from './elements.js'
+import { isFramed } from './framed.js'
 
 /**
  * Fills the `nav` of the header with the chat and the pages of all plugins under their headings. A wide screen shows it
- * beside the page; a narrow one opens it with a button.
+ * beside the page; a narrow one opens it with a button. The page around a frame has it already.
  */
 export async function showNavigation() {
+  if (isFramed) return
   const { pages } = await call('GET', '/api/pages')
   const nav = document.querySelector('header nav')
   const groups = Map.groupBy(pages, ({ group }) => group)
