@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
-import { holdsPicture, SEND_PICTURES, withoutPictures } from './schema.ts'
-import { NestingError } from 'svc/internal'
+import { holdsPicture, SEND_PICTURES, SessionId, withoutPictures } from './schema.ts'
+import { NestingError, orAbsent } from 'svc/internal'
 import { readJson, omitUndefined } from 'svc/sdk'
 
 export type ClientFrame =
@@ -9,6 +9,7 @@ export type ClientFrame =
       readonly type: 'message'
       readonly text: string
       readonly attachments?: Attachments
+      /** The active one without it. */ readonly sessionId?: string
       /** Given back with the response. */ readonly messageId?: string
     }
   | { readonly type: 'ping' }
@@ -40,6 +41,7 @@ const Frame = withoutPictures({
   command: v.optional(v.string()),
   args: v.optional(v.string(), ''),
   id: v.optional(v.union([v.pipe(v.string(), v.maxLength(200)), v.pipe(v.number(), v.transform(String))])),
+  session_id: orAbsent(SessionId),
   attachments: v.optional(
     v.nullable(v.pipe(v.array(v.object({ file_id: v.pipe(v.string(), v.uuid(), v.toLowerCase()) })), v.maxLength(16))),
     [],
@@ -63,19 +65,23 @@ export function decodeFrame(raw: string): ClientFrame {
       type: 'invalid',
       why:
         'Not a frame this service knows: a message needs its text in "content"; ' +
-        'attachments are a list of {"file_id"}',
+        'attachments are a list of {"file_id"}, and "session_id" is the id of a session',
     }
-  const { type, content, message, command, args, id, attachments } = parsed.output
+  const { type, content, message, command, args, id, session_id: sessionId, attachments } = parsed.output
   const text = content ?? message
   if (type === 'ping') return { type: 'ping' }
   if (type === 'command' && command !== undefined) return toMessage(`/${command.replace(/^\//, '')} ${args}`.trim())
   if (type !== undefined && type !== 'message')
     return { type: 'invalid', why: `Unknown frame type "${type.slice(0, 50)}"` }
   if (text === undefined) return { type: 'invalid', why: 'A message needs its text in "content"' }
-  return toMessage(text, attachments ?? undefined, id)
+  return toMessage(text, attachments ?? undefined, { messageId: id, sessionId })
 }
 
-function toMessage(raw: string, attachments: Attachments = [], messageId?: string): ClientFrame {
+function toMessage(
+  raw: string,
+  attachments: Attachments = [],
+  ids: { readonly messageId?: string | undefined; readonly sessionId?: string | undefined } = {},
+): ClientFrame {
   const text = raw.replaceAll(CONTROL, '')
   return text.trim() === ''
     ? { type: 'invalid', why: 'The message is empty' }
@@ -83,7 +89,7 @@ function toMessage(raw: string, attachments: Attachments = [], messageId?: strin
         type: 'message',
         text,
         ...(attachments.length > 0 ? { attachments } : {}),
-        ...omitUndefined({ messageId }),
+        ...omitUndefined(ids),
       }
 }
 /** Control characters that are no part of a text: a terminal or a log that shows it would obey them. */

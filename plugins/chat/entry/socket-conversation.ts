@@ -54,7 +54,7 @@ export class SocketConversation {
         return
       }
       const { agentId, thinking } = conversation
-      const { text, attachments } = frame
+      const { text, attachments, sessionId } = frame
       const content = attachments?.length
         ? await withAttachments(deps.uploads(), agentId, text, attachments, deps.attachmentRules)
         : { text }
@@ -62,7 +62,7 @@ export class SocketConversation {
         agentId,
         ...content,
         entryPoint: 'websocket',
-        ...omitUndefined({ thinking }),
+        ...omitUndefined({ sessionId, thinking }),
       })
       // Not awaited, so that `/stop` and further messages are heard while the answer is written.
       deps.background(() => deliver(deps, socket, turn, { turnId: turn.id, messageId: frame.messageId }))

@@ -54,6 +54,19 @@ describe('frames of a client', () => {
   ])('takes %j', (frame) => {
     expect(decodeFrame(JSON.stringify(frame))).toEqual({ type: 'message', text: frame.content })
   })
+  it('takes the session that a message is for, and only the id of one', () => {
+    const session = '01234567-89ab-4cde-8f01-23456789abcd'
+    expect(decodeFrame(JSON.stringify({ content: 'hi', session_id: session }))).toEqual({
+      type: 'message',
+      text: 'hi',
+      sessionId: session,
+    })
+    expect(decodeFrame('{"content":"hi","session_id":null}')).toEqual({ type: 'message', text: 'hi' })
+    expect(decodeFrame('{"content":"hi","session_id":"the other one"}')).toEqual({
+      type: 'invalid',
+      why: expect.stringContaining('"session_id" is the id of a session'),
+    })
+  })
   it('knows a ping and the command form', () => {
     expect(decodeFrame('{"type":"ping"}')).toEqual({ type: 'ping' })
     expect(decodeFrame('{"type":"command","command":"model","args":"x"}')).toEqual({
