@@ -28,7 +28,7 @@ import type { Transcript } from './transcript.ts'
 import { SessionFollower } from './session-follower.ts'
 import type { Followed } from './events.ts'
 import { TurnStatus } from './turn-status.ts'
-import type { AgentSummary, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
+import type { AgentSummary, ClientFrame, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
@@ -241,7 +241,14 @@ export class AgentChat {
     this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
     this.transcript.update((transcript) => ask(transcript, text))
-    if (!this.connection.send({ type: 'message', content: text })) void this.#sendOverHttp(text)
+    const sessionId = this.place.value.shown
+    // Named, because another tab may have left this conversation a moment ago.
+    const frame: ClientFrame = {
+      type: 'message',
+      content: text,
+      ...(sessionId === undefined ? {} : { session_id: sessionId }),
+    }
+    if (!this.connection.send(frame)) void this.#sendOverHttp(text, sessionId)
   }
 
   retry(): void {
@@ -314,14 +321,6 @@ export class AgentChat {
   }
   async rename(sessionId: string, label: string | null): Promise<void> {
     await this.#api.label(sessionId, label)
-    await this.listSessions()
-  }
-  async remove(sessionId: string): Promise<void> {
-    await this.#api.removeSession(sessionId)
-    if (sessionId === this.place.value.shown) {
-      this.#forgetShown(undefined)
-      await this.load()
-    }
     await this.listSessions()
   }
   /** The conversation in view is left; its turn goes on in the daemon. */
@@ -436,11 +435,12 @@ export class AgentChat {
     }
   }
 
-  /** Throws what the daemon refused. */
-  async reset(): Promise<void> {
+  /** An answer that runs in the conversation before goes on. Throws what the daemon refused. */
+  async startNew(): Promise<void> {
     await this.#switch(async () => {
-      await this.#api.reset(this.agentId)
-      this.#forgetShown(undefined)
+      const sessionId = await this.#api.createSession(this.agentId)
+      this.#forgetShown(sessionId)
+      this.place.set({ shown: sessionId, active: sessionId })
       this.known.set(true)
       this.history.set('loaded')
       await this.load()
@@ -516,13 +516,18 @@ export class AgentChat {
     return undefined
   }
 
-  async #sendOverHttp(text: string): Promise<void> {
+  async #sendOverHttp(text: string, sessionId: string | undefined): Promise<void> {
     // Sent as a message it would go to the model.
     if (/^\/[a-z][a-z0-9-]*(\s|$)/i.test(text)) return this.#runCommand(text)
     const streaming = new AbortController()
     this.#streaming = streaming
     try {
-      for await (const frame of this.#api.answer(this.agentId, text, streaming.signal)) this.#receive(frame)
+      for await (const frame of this.#api.answer(
+        this.agentId,
+        { message: text, session_id: sessionId },
+        streaming.signal,
+      ))
+        this.#receive(frame)
       // An answer that ends without its last event was cut.
       if (this.busy) this.transcript.update(detach)
     } catch (error) {

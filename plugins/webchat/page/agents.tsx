@@ -1,11 +1,16 @@
 import type { RefObject } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Client } from './client.ts'
 import { CloseIcon, Mark, PlusIcon, SlidersIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
 import { FieldProblem } from './problem.tsx'
 import { SessionList } from './sessions.tsx'
+import { UndoNotice } from './undo-notice.tsx'
 import type { AgentSummary } from './wire.ts'
+import './agents.css'
+
+/** With more agents than these, the list has a search. */
+const MANY_AGENTS = 6
 
 interface AgentsProps {
   readonly client: Client
@@ -39,10 +44,11 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
         <button type="button" class="quiet add" onClick={onAdd}>
           <PlusIcon /> New agent
         </button>
-        {chat && <SessionList chat={chat} onOpen={onClose} />}
+        {chat && <SessionList client={client} chat={chat} onOpen={onClose} />}
         <ManageLink client={client} />
         <SignedIn client={client} />
       </nav>
+      <UndoNotice client={client} />
     </>
   )
 }
@@ -53,7 +59,8 @@ function useDrawer(drawer: { readonly current: HTMLElement | null }, open: boole
     if (!open) return
     drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
     const closeOnEscape = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape') return
+      // A menu that is open closes first.
+      if (event.key !== 'Escape' || document.querySelector(':popover-open')) return
       event.preventDefault()
       onClose()
     }
@@ -69,34 +76,74 @@ function AgentList({
   onSelect,
 }: Pick<AgentsProps, 'client' | 'agents' | 'selectedId' | 'onSelect'>) {
   const answering = useValue(client.answering)
+  const [filter, setFilter] = useState('')
   const list = useRef<HTMLUListElement>(null)
   useNewInView(list, agents)
+  const shown = agents.filter(({ name }) => name.toLowerCase().includes(filter.trim().toLowerCase()))
   const waitingForApproval = new Set(useValue(client.approvals.pending).map(({ agent_id: id }) => id))
   const activityOf = (id: string): string | undefined => {
     if (waitingForApproval.has(id)) return 'asks you'
     return id !== selectedId && answering.has(id) ? 'answering' : undefined
   }
+  const select = (id: string): void => {
+    setFilter('')
+    onSelect(id)
+  }
   return (
-    <ul ref={list}>
-      {agents.map((agent) => (
-        <li key={agent.id}>
-          <button
-            type="button"
-            class="agent"
-            aria-current={agent.id === selectedId ? 'true' : undefined}
-            onClick={() => onSelect(agent.id)}
-          >
-            <Avatar name={agent.name} />
-            <span class="agent-text">
-              <span class="agent-name">{agent.name}</span>
-              <span class="agent-model">{modelLabel(agent)}</span>
-            </span>
-            {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
-            {activityOf(agent.id) !== undefined && <span class="state">{activityOf(agent.id)}</span>}
-          </button>
-        </li>
-      ))}
-    </ul>
+    <>
+      {agents.length > MANY_AGENTS && (
+        <AgentSearch filter={filter} first={shown[0]} onInput={setFilter} onSelect={select} />
+      )}
+      <ul ref={list} aria-label="Agents">
+        {shown.map((agent) => (
+          <li key={agent.id}>
+            <button
+              type="button"
+              class="agent"
+              aria-current={agent.id === selectedId ? 'true' : undefined}
+              onClick={() => select(agent.id)}
+            >
+              <Avatar name={agent.name} />
+              <span class="agent-text">
+                <span class="agent-name">{agent.name}</span>
+                <span class="agent-model">{modelLabel(agent)}</span>
+              </span>
+              {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
+              {activityOf(agent.id) !== undefined && <span class="state">{activityOf(agent.id)}</span>}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p class="no-agent">No agent is called that.</p>}
+    </>
+  )
+}
+
+interface AgentSearchProps {
+  readonly filter: string
+  readonly first: AgentSummary | undefined
+  readonly onInput: (filter: string) => void
+  readonly onSelect: (id: string) => void
+}
+
+/** Enter goes to the first agent that is left. */
+function AgentSearch({ filter, first, onInput, onSelect }: AgentSearchProps) {
+  return (
+    <input
+      type="search"
+      class="side-search"
+      aria-label="Find an agent"
+      placeholder="Find an agent"
+      autocomplete="off"
+      value={filter}
+      onInput={(event) => onInput(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape' && filter !== '') {
+          event.stopPropagation()
+          onInput('')
+        } else if (event.key === 'Enter' && first) onSelect(first.id)
+      }}
+    />
   )
 }
 

@@ -6,6 +6,8 @@ import {
   Canvas as CanvasView,
   CommandAnswer,
   CommandPage,
+  CreatedSession,
+  FoundMessages,
   GrantPage,
   MemoryCounts,
   Status,
@@ -24,6 +26,7 @@ import {
   Ticket,
   TurnPage,
   UsedMemoryList,
+  WholeSession,
 } from './wire.ts'
 import type { FormAnswers } from './approval-form.tsx'
 import type {
@@ -58,8 +61,16 @@ export class ApiError extends Error {
   }
 }
 
+export interface NewMessage {
+  readonly message: string
+  /** The active session without it. */
+  readonly session_id: string | undefined
+}
+
 /** Messages read at a time. */
 export const pageMessages = 100
+/** The most that the daemon gives at a time. */
+const MAX_PAGE_MESSAGES = 1000
 
 export interface ApiHandlers {
   /** The daemon does not accept the key. */
@@ -113,13 +124,37 @@ export class Api {
   async label(sessionId: string, label: string | null): Promise<void> {
     await this.#json('PUT', `/api/sessions/${encodeURIComponent(sessionId)}/label`, v.unknown(), { label })
   }
-  async removeSession(sessionId: string): Promise<void> {
-    await this.#json('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`, v.unknown())
+  /** `outlivesPage`: the request goes on when the page that sends it ends. */
+  async removeSession(sessionId: string, { outlivesPage = false } = {}): Promise<void> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}`
+    await this.#json('DELETE', path, v.unknown(), undefined, { keepalive: outlivesPage })
+  }
+  /** A new session, which becomes the active one. What runs in the one before goes on. */
+  async createSession(agentId: string): Promise<string> {
+    const path = `/api/agents/${encodeURIComponent(agentId)}/sessions`
+    return (await this.#json('POST', path, CreatedSession, {})).session_id
+  }
+  /** The messages of people and agents that have all of these words, the newest first. */
+  searchMessages(text: string, signal: AbortSignal): Promise<FoundMessages> {
+    const path = `/api/sessions/search?limit=50&q=${encodeURIComponent(text)}`
+    return this.#json('GET', path, FoundMessages, undefined, { signal })
+  }
+  /** A session with all its messages, with every field that the daemon tells. */
+  async wholeSession(sessionId: string): Promise<WholeSession> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}?limit=${MAX_PAGE_MESSAGES}`
+    const whole = await this.#json('GET', path, WholeSession)
+    const messages = [...whole.messages]
+    for (let first = messages[0]?.id; first !== undefined;) {
+      const earlier = await this.#json('GET', `${path}&before=${encodeURIComponent(first)}`, WholeSession)
+      messages.unshift(...earlier.messages)
+      first = earlier.messages[0]?.id
+    }
+    return { ...whole, messages }
   }
   /** What happens in a session from now on. Throws what the daemon refused. */
   async *follow(sessionId: string, signal: AbortSignal): AsyncGenerator<Followed> {
     const path = `/api/sessions/${encodeURIComponent(sessionId)}/stream`
-    yield* readFollowed(await this.#send('GET', path, undefined, signal))
+    yield* readFollowed(await this.#send('GET', path, undefined, { signal }))
   }
   canvas(id: string): Promise<Canvas> {
     return this.#json('GET', `/api/canvas/${encodeURIComponent(id)}`, CanvasView)
@@ -177,9 +212,6 @@ export class Api {
   }
   async kill(agentId: string): Promise<void> {
     await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown())
-  }
-  async reset(agentId: string): Promise<void> {
-    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {})
   }
   /** Cancels the answer of one session, or of all sessions of the agent. */
   async stop(agentId: string, sessionId?: string): Promise<void> {
@@ -249,13 +281,10 @@ export class Api {
   }
 
   /** The same answer over server-sent events, as the frames the socket would have brought. */
-  async *answer(agentId: string, message: string, signal: AbortSignal): AsyncGenerator<ServerFrame> {
-    const response = await this.#send(
-      'POST',
-      `/api/agents/${encodeURIComponent(agentId)}/message/stream`,
-      { message },
+  async *answer(agentId: string, message: NewMessage, signal: AbortSignal): AsyncGenerator<ServerFrame> {
+    const response = await this.#send('POST', `/api/agents/${encodeURIComponent(agentId)}/message/stream`, message, {
       signal,
-    )
+    })
     const turnId = response.headers.get('x-turn-id')
     if (turnId !== null) yield { type: 'thinking', turn_id: turnId }
     yield* readEvents(response)
@@ -266,13 +295,14 @@ export class Api {
     path: string,
     schema: S,
     body?: unknown,
+    options: RequestInit = {},
   ): Promise<v.InferOutput<S>> {
-    const response = await this.#send(method, path, body)
+    const response = await this.#send(method, path, body, options)
     const text = await response.text()
     return v.parse(schema, text === '' ? undefined : JSON.parse(text))
   }
 
-  async #send(method: string, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  async #send(method: string, path: string, body: unknown, options: RequestInit = {}): Promise<Response> {
     const headers: Record<string, string> = {}
     if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`
     if (body !== undefined) headers['content-type'] = 'application/json'
@@ -285,10 +315,10 @@ export class Api {
         cache: 'no-store',
         redirect: 'error',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal === undefined ? {} : { signal }),
+        ...options,
       })
     } catch (error) {
-      if (signal?.aborted) throw error
+      if (options.signal?.aborted) throw error
       throw new ApiError('unreachable', 0, 'The daemon does not answer. Is it running?')
     }
     if (response.ok) return response

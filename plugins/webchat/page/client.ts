@@ -3,9 +3,11 @@ import { Api, ApiError, explain } from './api.ts'
 import { PendingApprovals } from './approvals.ts'
 import { forget, forgetAll, keep, recall, recallDevice, remember } from './credential.ts'
 import type { Credential, DeviceCredential } from './credential.ts'
+import { Deletions } from './deletions.ts'
 import { canPair, pairBrowser } from './device.ts'
 import { MemoryUses } from './memories.tsx'
 import { Observable } from './observable.ts'
+import { Pins } from './pins.ts'
 import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 import type { AgentSummary, Canvas, PluginPage, SlashCommand, Status } from './wire.ts'
@@ -53,6 +55,8 @@ export class Client {
   /** `undefined` while no plugin remembers. */
   readonly memoryUses = new Observable<MemoryUses | undefined>(undefined)
   readonly approvals: PendingApprovals
+  readonly pins = new Pins()
+  readonly deletions: Deletions
   readonly api: Api
   /** The same function for every drawing of the page. */
   readonly readCanvas = (id: string): Promise<Canvas> => this.api.canvas(id)
@@ -70,6 +74,7 @@ export class Client {
       onRefused: () => void this.#askForKey(),
       onForbidden: (message) => this.#askForOwnerKey(message),
     })
+    this.deletions = new Deletions(this.api)
     this.approvals = new PendingApprovals(this.api, () => this.answering.value.size > 0)
     this.answering.watch(() => this.approvals.hurry())
   }
@@ -146,10 +151,12 @@ export class Client {
 
   /** Ends the sign-in and the device at the daemon too, so that nothing is left of them that could be used. */
   async signOut(): Promise<void> {
+    await this.deletions.send()
     // First, or they would still send requests without a valid key.
     this.#close()
     const device = recallDevice()
     forgetAll()
+    this.pins.forget()
     try {
       if (this.credential.value?.name !== undefined) await this.api.signOut()
     } catch {
@@ -168,6 +175,12 @@ export class Client {
     // So that a reload comes back to the same agent. Nothing else is ever put there.
     history.replaceState(undefined, '', `#${agentId}`)
     if (this.gate.value.state === 'ready') chat.show()
+  }
+
+  /** Opens one conversation of an agent. Throws what the daemon refused. */
+  async openSession(agentId: string, sessionId: string): Promise<void> {
+    this.select(agentId)
+    await this.selected.value?.open(sessionId)
   }
 
   /** Whether the daemon answers. Throws when it requires a key. */

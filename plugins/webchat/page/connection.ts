@@ -1,6 +1,6 @@
 import { Observable } from './observable.ts'
 import { parseFrame } from './wire.ts'
-import type { ServerFrame } from './wire.ts'
+import type { ClientFrame, ServerFrame } from './wire.ts'
 
 /** `http`: the socket cannot be opened, though the daemon answers; messages use server-sent events until it can. */
 export type Link =
@@ -70,7 +70,7 @@ export class Connection {
   readonly #retryNow = (): void => this.retryNow()
 
   /** False when the socket is not open. */
-  send(frame: { readonly type: 'message'; readonly content: string } | { readonly type: 'ping' }): boolean {
+  send(frame: ClientFrame): boolean {
     if (this.#socket === undefined || this.#socket.readyState !== this.#socket.OPEN) return false
     this.#socket.send(JSON.stringify(frame))
     return true

@@ -42,7 +42,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   }
   const reset = (): void =>
     attempt('A new conversation could not be started', async () => {
-      await chat.reset()
+      await chat.startNew()
       focusMessageBox()
     })
   const open = (sessionId: string | undefined): void => {

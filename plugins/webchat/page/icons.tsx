@@ -102,3 +102,18 @@ export const SlidersIcon = () => (
     <path d="M3.5 6h7M15 6h1.5M3.5 14H5M9.5 14h7M12.7 4v4M7.3 12v4" />
   </Icon>
 )
+export const MoreIcon = () => (
+  <Icon>
+    <path d="M4.5 10h.01M10 10h.01M15.5 10h.01" stroke-width="2.4" />
+  </Icon>
+)
+export const PinIcon = () => (
+  <Icon>
+    <path d="M7.5 3.5h5l-.6 5.2 2.6 2.8h-9l2.6-2.8zM10 11.5v5" />
+  </Icon>
+)
+export const ClipIcon = () => (
+  <Icon>
+    <path d="M15.5 9.5l-5.8 5.8a3.4 3.4 0 0 1-4.8-4.8l6.3-6.3a2.3 2.3 0 0 1 3.2 3.2l-6.2 6.2a1.1 1.1 0 0 1-1.6-1.6l5.5-5.5" />
+  </Icon>
+)

@@ -55,6 +55,36 @@ const SessionItem = v.object({
   active: v.boolean(),
 })
 export type SessionItem = v.InferOutput<typeof SessionItem>
+export const CreatedSession = v.object({ session_id: v.string() })
+const FoundMessage = v.object({
+  session_id: v.string(),
+  agent_id: v.string(),
+  label: v.nullable(v.string()),
+  message_id: v.string(),
+  role: v.string(),
+  created_at: v.string(),
+  snippet: v.string(),
+})
+export type FoundMessage = v.InferOutput<typeof FoundMessage>
+/** `complete`: whether all messages were looked at. */
+export const FoundMessages = v.object({ results: v.array(FoundMessage), complete: v.boolean() })
+export type FoundMessages = v.InferOutput<typeof FoundMessages>
+/** What is exported: also the fields that this page does not know. */
+export const WholeSession = v.looseObject({
+  title: v.optional(v.string(), ''),
+  created_at: v.optional(v.nullable(v.string()), null),
+  messages: v.array(
+    v.looseObject({
+      id: v.string(),
+      role: v.string(),
+      content: v.string(),
+      created_at: v.string(),
+      tools: v.optional(v.array(v.looseObject({ name: v.string() }))),
+      error: v.optional(v.nullable(v.object({ message: v.string() }))),
+    }),
+  ),
+})
+export type WholeSession = v.InferOutput<typeof WholeSession>
 export const SessionPage = v.object({ sessions: v.array(SessionItem) })
 
 const FormField = v.object({
@@ -135,6 +165,16 @@ export const EndedTurn = v.object({
 })
 export type EndedTurn = v.InferOutput<typeof EndedTurn>
 export const TurnPage = v.object({ turns: v.array(Turn) })
+
+/** What this page says over the socket. */
+export type ClientFrame =
+  | {
+      readonly type: 'message'
+      readonly content: string
+      /** The active session without it. */
+      readonly session_id?: string
+    }
+  | { readonly type: 'ping' }
 
 const tokens = v.optional(v.number(), 0)
 const Connected = v.object({ type: v.literal('connected') })

@@ -88,7 +88,8 @@ test('what is written while a new conversation is being made goes into the new o
   const { page } = tab
   const asked = Promise.withResolvers<void>()
   const allowed = Promise.withResolvers<void>()
-  await page.route('**/session/reset', async (route) => {
+  await page.route('**/api/agents/*/sessions', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback()
     asked.resolve()
     await allowed.promise
     await route.continue()
@@ -113,7 +114,8 @@ test('what is written while no new conversation can be made is kept and not sent
   const { page } = tab
   const asked = Promise.withResolvers<void>()
   const refused = Promise.withResolvers<void>()
-  await page.route('**/session/reset', async (route) => {
+  await page.route('**/api/agents/*/sessions', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback()
     asked.resolve()
     await refused.promise
     await route.fulfill({ status: 503, json: { error: { code: 'unavailable', message: 'Not now', details: {} } } })

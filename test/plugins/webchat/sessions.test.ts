@@ -22,7 +22,7 @@ const screenshot = async ({ page }: Tab, name: string): Promise<void> => {
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
 }
 
-test('older conversations are listed with titles, opened, renamed and deleted', async () => {
+test('older conversations are listed with titles and opened', async () => {
   await using host = await daemon()
   await using tab = await openTab(browser, host.url)
   const { page } = tab
@@ -35,7 +35,6 @@ test('older conversations are listed with titles, opened, renamed and deleted', 
   await expect
     .poll(() => list.locator('.session-title').allInnerTexts())
     .toEqual(['echo the second thing', 'echo the first thing'])
-  await screenshot(tab, 'sessions')
   await first.focus()
   await page.keyboard.press('Enter')
   await page.locator('.bubble', { hasText: 'echo the first thing' }).waitFor()
@@ -45,17 +44,6 @@ test('older conversations are listed with titles, opened, renamed and deleted', 
     await host.json('GET', `/api/agents/${(await host.json('GET', '/api/agents')).body[0].id}/session`)
   ).body
   expect(messages[0].content).toBe('echo the first thing')
-
-  await list.getByRole('button', { name: 'Rename echo the first thing' }).click()
-  await page.getByRole('textbox', { name: 'Name' }).fill('Plans for May')
-  await page.keyboard.press('Enter')
-  await list.getByRole('button', { name: /^Plans for May/ }).waitFor()
-  await list.getByRole('button', { name: /^echo the second thing/ }).hover()
-  await list.getByRole('button', { name: 'Delete echo the second thing' }).click()
-  await page.getByRole('dialog').getByText('“echo the second thing” goes with its').waitFor()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await expect.poll(() => list.locator('.session-title').allInnerTexts()).toEqual(['Plans for May'])
-  await page.locator('.bubble', { hasText: 'echo once more' }).waitFor()
   expect(tab.complaints).toEqual([])
 })
 

@@ -1,0 +1,5 @@
+import type { SessionItem } from './wire.ts'
+
+export function titleOf({ title }: Pick<SessionItem, 'title'>): string {
+  return title === '' ? 'No messages yet' : title
+}
