@@ -1,6 +1,9 @@
 import { ApiError, explain, pageMessages } from './api.ts'
-import type { Api } from './api.ts'
+import type { Api, NewMessage } from './api.ts'
+import { splitAttached } from './attached.ts'
+import type { AttachedFile } from './attached.ts'
 import { Connection } from './connection.ts'
+import { Drafts } from './drafts.ts'
 import { Observable } from './observable.ts'
 import { Queue } from './queue.ts'
 import type { Queued } from './queue.ts'
@@ -28,7 +31,7 @@ import type { Transcript } from './transcript.ts'
 import { SessionFollower } from './session-follower.ts'
 import type { Followed } from './events.ts'
 import { TurnStatus } from './turn-status.ts'
-import type { AgentSummary, ClientFrame, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
+import type { AgentSummary, ServerFrame, SessionItem, SessionMessage, SessionView } from './wire.ts'
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
@@ -54,6 +57,7 @@ export class AgentChat {
   })
   /** Messages that wait here, each for its conversation. */
   readonly queue: Queue
+  readonly drafts: Drafts
   /** Whether it is known what runs in the session: until then an unanswered message shows no state. */
   readonly known = new Observable(false)
   readonly #follower: SessionFollower
@@ -87,6 +91,10 @@ export class AgentChat {
   ) {
     this.agentId = agentId
     this.queue = new Queue(agentId)
+    this.drafts = new Drafts(agentId, (...upload) => api.upload(agentId, ...upload))
+    this.place.watch(() => {
+      if (this.place.value.shown !== undefined) this.drafts.enter(this.place.value.shown)
+    })
     this.#api = api
     this.#onAgents = parts.onAgents
     this.#onApproval = parts.onApproval
@@ -201,18 +209,29 @@ export class AgentChat {
   }
 
   /** Messages sent during an answer wait here and can be withdrawn. */
-  send(text: string): void {
+  send(text: string, files: readonly AttachedFile[] = []): void {
     if (text.trim() === '') return
     if (this.#switching || this.busy || this.waitingHere.length > 0) {
-      this.queue.add(text, this.#switching ? undefined : this.place.value.shown)
+      this.queue.add(text, files, this.#switching ? undefined : this.place.value.shown)
       this.#sendQueued()
       return
     }
-    this.#send(text)
+    this.#send(text, files)
   }
-  /** The text of a message that was not sent yet; it waits no longer. */
-  takeBack(id: number): string | undefined {
-    return this.queue.take(id)?.text
+  /** A message that was not sent yet is a draft again. */
+  takeBack(id: number): void {
+    const queued = this.queue.take(id)
+    if (queued) this.drafts.prepend(queued.text, queued.files)
+  }
+  /** The last message is a draft again, and stays in the conversation: the daemon takes nothing back that is answered. */
+  editLast(): void {
+    const question = lastQuestion(this.transcript.value)
+    if (question) this.drafts.prepend(question.text, question.files)
+  }
+  /** Sends the last message once more. */
+  askAgain(): void {
+    const question = lastQuestion(this.transcript.value)
+    if (question) this.send(question.text, question.files)
   }
   /** What waits for the conversation in view. */
   get waitingHere(): readonly Queued[] {
@@ -225,7 +244,7 @@ export class AgentChat {
     if (!first || this.busy || !this.here) return
     // Out of what is kept before it is sent: should the page end in between, it is not sent a second time.
     this.queue.take(first.id)
-    this.#send(first.text)
+    this.#send(first.text, first.files)
   }
   #sendQueued(): void {
     if (this.#switching || this.busy || this.waitingHere[0]?.held !== false) return
@@ -236,26 +255,24 @@ export class AgentChat {
       if (!this.#switching && !this.busy && this.waitingHere[0]?.held === false) this.sendNext()
     })
   }
-  #send(text: string): void {
+  #send(text: string, files: readonly AttachedFile[]): void {
     this.#era++
     this.#unread ||= this.history.value !== 'loaded'
     this.history.set('loaded')
-    this.transcript.update((transcript) => ask(transcript, text))
+    this.transcript.update((transcript) => ask(transcript, text, files))
     const sessionId = this.place.value.shown
     // Named, because another tab may have left this conversation a moment ago.
-    const frame: ClientFrame = {
-      type: 'message',
-      content: text,
-      ...(sessionId === undefined ? {} : { session_id: sessionId }),
-    }
-    if (!this.connection.send(frame)) void this.#sendOverHttp(text, sessionId)
+    const named = sessionId === undefined ? {} : { session_id: sessionId }
+    const attachments = files.map(({ fileId }) => ({ file_id: fileId }))
+    if (!this.connection.send({ type: 'message', content: text, ...named, attachments }))
+      void this.#sendOverHttp({ message: text, session_id: sessionId, attachments })
   }
 
   retry(): void {
     const question = lastQuestion(this.transcript.value)
     if (!question || this.busy) return
     this.transcript.update(withoutLastExchange)
-    this.#send(question.text)
+    this.#send(question.text, question.files)
   }
   /** Has a message answered again whose turn failed. Throws what the daemon refused. */
   async retryTurn(turnId: string): Promise<void> {
@@ -399,7 +416,8 @@ export class AgentChat {
     const { value } = this.transcript
     // Sent by this page a moment ago, and about to arrive on the socket as well.
     const mine = unnamed(value)
-    if (mine && questionOf(value, mine)?.text.trim() === turn.content.trim()) {
+    const sent = mine && questionOf(value, mine)
+    if (mine && sent && splitAttached(sent.text).text.trim() === splitAttached(turn.content).text.trim()) {
       this.#own.add(turn.turn_id)
       this.transcript.update((known) => name(known, mine, turn.turn_id))
       return
@@ -516,18 +534,13 @@ export class AgentChat {
     return undefined
   }
 
-  async #sendOverHttp(text: string, sessionId: string | undefined): Promise<void> {
+  async #sendOverHttp(message: NewMessage): Promise<void> {
     // Sent as a message it would go to the model.
-    if (/^\/[a-z][a-z0-9-]*(\s|$)/i.test(text)) return this.#runCommand(text)
+    if (/^\/[a-z][a-z0-9-]*(\s|$)/i.test(message.message)) return this.#runCommand(message.message)
     const streaming = new AbortController()
     this.#streaming = streaming
     try {
-      for await (const frame of this.#api.answer(
-        this.agentId,
-        { message: text, session_id: sessionId },
-        streaming.signal,
-      ))
-        this.#receive(frame)
+      for await (const frame of this.#api.answer(this.agentId, message, streaming.signal)) this.#receive(frame)
       // An answer that ends without its last event was cut.
       if (this.busy) this.transcript.update(detach)
     } catch (error) {

@@ -25,6 +25,7 @@ import {
   TemplateList,
   Ticket,
   TurnPage,
+  Uploaded,
   UsedMemoryList,
   WholeSession,
 } from './wire.ts'
@@ -44,6 +45,8 @@ import type {
   Turn,
   UsedMemory,
 } from './wire.ts'
+import type { AttachedFile } from './attached.ts'
+import { postFile } from './upload.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
 
@@ -65,6 +68,7 @@ export interface NewMessage {
   readonly message: string
   /** The active session without it. */
   readonly session_id: string | undefined
+  readonly attachments: readonly { readonly file_id: string }[]
 }
 
 /** Messages read at a time. */
@@ -133,6 +137,26 @@ export class Api {
   async createSession(agentId: string): Promise<string> {
     const path = `/api/agents/${encodeURIComponent(agentId)}/sessions`
     return (await this.#json('POST', path, CreatedSession, {})).session_id
+  }
+  /** Puts a file into the workspace of an agent, where a message can refer to it. */
+  async upload(
+    agentId: string,
+    file: File,
+    onProgress: (progress: number) => void,
+    signal: AbortSignal,
+  ): Promise<AttachedFile> {
+    const path = `/api/agents/${encodeURIComponent(agentId)}/upload`
+    const send = (): Promise<Response> => {
+      const headers = {
+        ...this.#authorization(),
+        'content-type': file.type === '' ? 'application/octet-stream' : file.type,
+        'x-filename': encodeURIComponent(file.name),
+      }
+      return postFile(path, file, { headers, onProgress, signal })
+    }
+    const response = await this.#accepted(send, 'POST', signal)
+    const { file_id: fileId, filename: name } = v.parse(Uploaded, await response.json())
+    return { fileId, name }
   }
   /** The messages of people and agents that have all of these words, the newest first. */
   searchMessages(text: string, signal: AbortSignal): Promise<FoundMessages> {
@@ -302,23 +326,33 @@ export class Api {
     return v.parse(schema, text === '' ? undefined : JSON.parse(text))
   }
 
-  async #send(method: string, path: string, body: unknown, options: RequestInit = {}): Promise<Response> {
-    const headers: Record<string, string> = {}
-    if (this.#key !== undefined) headers['authorization'] = `Bearer ${this.#key}`
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    let response: Response
-    try {
-      response = await fetch(path, {
+  #send(method: string, path: string, body: unknown, options: RequestInit = {}): Promise<Response> {
+    // The key may be another one when it is sent again.
+    const send = (): Promise<Response> =>
+      fetch(path, {
         method,
-        headers,
+        headers: { ...this.#authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         credentials: 'omit',
         cache: 'no-store',
         redirect: 'error',
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...options,
       })
+    return this.#accepted(send, method, options.signal ?? undefined)
+  }
+  #authorization(): Record<string, string> {
+    return this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }
+  }
+  async #accepted(
+    send: () => Promise<Response>,
+    method: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    let response: Response
+    try {
+      response = await send()
     } catch (error) {
-      if (options.signal?.aborted) throw error
+      if (signal?.aborted) throw error
       throw new ApiError('unreachable', 0, 'The daemon does not answer. Is it running?')
     }
     if (response.ok) return response
@@ -326,7 +360,7 @@ export class Api {
     if (response.status === 401) this.#handlers.onRefused?.()
     const isForbidden = response.status === 403 && method !== 'GET'
     if (isForbidden && (await this.#handlers.onForbidden?.(problem.message)) === true)
-      return this.#send(method, path, body, signal)
+      return this.#accepted(send, method, signal)
     throw problem
   }
 }

@@ -1,10 +1,14 @@
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
+import type { AttachedFile } from './attached.ts'
+import { AttachButton, DraftFiles, useDroppedFiles } from './attachments.tsx'
 import type { Client } from './client.ts'
 import { CommandList, useCommandList } from './command-list.tsx'
+import { isEmpty, readyFiles } from './drafts.ts'
 import { SendIcon, StopIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
+import './composer.css'
 
 const MAX_BOX_HEIGHT_PX = 220
 
@@ -22,40 +26,32 @@ interface ComposerProps {
   readonly client: Client
   readonly chat: AgentChat
   readonly name: string
-  readonly onSend: (text: string) => void
+  readonly onSend: (text: string, files: readonly AttachedFile[]) => void
 }
 
 export function Composer({ client, chat, name, onSend }: ComposerProps) {
   useValue(chat.transcript)
   useValue(chat.place)
   const commands = useValue(client.commands)
-  const [draft, setDraft] = useState('')
+  const draft = useValue(chat.drafts)
   const field = useRef<HTMLTextAreaElement>(null)
-  const list = useCommandList(draft, commands, (command) => {
-    setDraft(command)
+  const list = useCommandList(draft.text, commands, (command) => {
+    chat.drafts.setText(command)
     field.current?.focus()
   })
+  const attach = (files: readonly File[]): void => {
+    chat.drafts.attach(files)
+    focusMessageBox()
+  }
+  const isDropping = useDroppedFiles(attach)
   useEffect(() => {
     focusMessageBox()
   }, [])
 
   const stop = (): void => void chat.stop()
   const send = (): void => {
-    const text = draft.trim()
-    if (text === '') return
-    if (text === '/stop') {
-      setDraft('')
-      if (chat.busy) stop()
-    } else if (chat.here) {
-      setDraft('')
-      onSend(text)
-      field.current?.focus()
-    } else focusElsewhereNotice()
-  }
-  const takeBack = (id: number): void => {
-    const text = chat.takeBack(id)
-    if (text !== undefined) setDraft((current) => (current.trim() === '' ? text : `${text}\n${current}`))
-    field.current?.focus()
+    if (chat.here) field.current?.focus()
+    sendDraft(chat, onSend)
   }
 
   return (
@@ -66,37 +62,56 @@ export function Composer({ client, chat, name, onSend }: ComposerProps) {
         send()
       }}
     >
+      {isDropping && <p class="drop-here">Drop the files to attach them</p>}
       {list.open && <CommandList list={list} />}
-      <QueuedMessages chat={chat} onTakeBack={takeBack} />
+      <QueuedMessages
+        chat={chat}
+        onTakeBack={(id) => {
+          chat.takeBack(id)
+          field.current?.focus()
+        }}
+      />
+      <DraftFiles draft={draft} onRemove={(id) => chat.drafts.remove(id)} />
       <div class="composer-box">
-        <MessageBox
-          name={name}
-          field={field}
-          draft={draft}
-          list={list}
-          onInput={(text) => {
-            setDraft(text)
-            list.select(0)
-          }}
-          onSend={send}
-        />
-        <SendButton busy={chat.busy} isEmpty={draft.trim() === ''} onStop={stop} />
+        <AttachButton onFiles={attach} />
+        <MessageBox name={name} field={field} chat={chat} list={list} onFiles={attach} onSend={send} />
+        <SendButton busy={chat.busy} isEmpty={isEmpty(draft)} isReady={readyFiles(draft) !== undefined} onStop={stop} />
       </div>
       <Hint busy={chat.busy} />
     </form>
   )
 }
 
+function sendDraft(chat: AgentChat, onSend: ComposerProps['onSend']): void {
+  const draft = chat.drafts.value
+  const files = readyFiles(draft)
+  if (isEmpty(draft) || !files) return
+  const text = draft.text.trim()
+  if (text === '/stop') {
+    chat.drafts.clear()
+    if (chat.busy) void chat.stop()
+  } else if (chat.here) {
+    chat.drafts.clear()
+    onSend(text === '' ? describeFiles(files) : text, files)
+  } else focusElsewhereNotice()
+}
+
+/** The daemon takes no message without words. */
+function describeFiles({ length }: readonly AttachedFile[]): string {
+  return length === 1 ? 'See the attached file.' : 'See the attached files.'
+}
+
 interface MessageBoxProps {
   readonly name: string
   readonly field: RefObject<HTMLTextAreaElement | null>
-  readonly draft: string
+  readonly chat: AgentChat
   readonly list: ReturnType<typeof useCommandList>
-  readonly onInput: (text: string) => void
+  readonly onFiles: (files: readonly File[]) => void
   readonly onSend: () => void
 }
 
-function MessageBox({ name, field, draft, list, onInput, onSend }: MessageBoxProps) {
+function MessageBox({ name, field, chat, list, onFiles, onSend }: MessageBoxProps) {
+  const draft = useValue(chat.drafts).text
   useBoxHeight(field, draft)
   return (
     <>
@@ -114,12 +129,23 @@ function MessageBox({ name, field, draft, list, onInput, onSend }: MessageBoxPro
         aria-controls={list.open ? 'commands' : undefined}
         aria-activedescendant={list.open ? `command-${list.index}` : undefined}
         aria-describedby="composer-hint"
-        onInput={(event) => onInput(event.currentTarget.value)}
+        onInput={(event) => {
+          chat.drafts.setText(event.currentTarget.value)
+          list.select(0)
+        }}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])]
+          if (files.length === 0) return
+          event.preventDefault()
+          onFiles(files)
+        }}
         onKeyDown={(event) => {
           const isSend = event.key === 'Enter' && !event.shiftKey && !event.isComposing
           const isHandled = list.handleKey(event)
-          if (isHandled || isSend) event.preventDefault()
+          const isEdit = event.key === 'ArrowUp' && draft === ''
+          if (isHandled || isSend || isEdit) event.preventDefault()
           if (isSend && !isHandled) onSend()
+          if (isEdit) chat.editLast()
         }}
       />
     </>
@@ -139,18 +165,20 @@ function useBoxHeight(field: RefObject<HTMLTextAreaElement | null>, draft: strin
 interface SendButtonProps {
   readonly busy: boolean
   readonly isEmpty: boolean
+  /** Whether all files are with the daemon. */
+  readonly isReady: boolean
   readonly onStop: () => void
 }
 
 /** Stops the answer while there is nothing to send. */
-function SendButton({ busy, isEmpty, onStop }: SendButtonProps) {
+function SendButton({ busy, isEmpty, isReady, onStop }: SendButtonProps) {
   return busy && isEmpty ? (
     <button type="button" class="send stop" onClick={onStop}>
       <StopIcon />
       <span class="hidden">Stop the answer</span>
     </button>
   ) : (
-    <button type="submit" class="send" disabled={isEmpty}>
+    <button type="submit" class="send" disabled={isEmpty || !isReady}>
       <SendIcon />
       <span class="hidden">{busy ? 'Send after this answer' : 'Send'}</span>
     </button>
@@ -185,10 +213,11 @@ function QueuedMessages({ chat, onTakeBack }: QueuedMessagesProps) {
   return (
     <section class="queue" aria-label="Waiting to be sent">
       <ul>
-        {queued.map(({ id, text, held }, index) => (
+        {queued.map(({ id, text, files, held }, index) => (
           <li key={id}>
             <span class="queue-state">{index === 0 ? 'Next' : 'Then'}</span>
             <span class="queue-text">{text}</span>
+            {files.length > 0 && <span class="queue-held">{files.map((file) => file.name).join(', ')}</span>}
             {held && <span class="queue-held">not sent yet</span>}
             {index === 0 && !chat.busy && (
               <button type="button" onClick={() => chat.sendNext()}>

@@ -2,6 +2,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
 import { modelLabel } from './agents.tsx'
+import type { AttachedFile } from './attached.ts'
 import { Announcer } from './announcer.tsx'
 import { explain } from './api.ts'
 import { ApprovalList } from './approval-list.tsx'
@@ -36,9 +37,9 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const { problem, dismiss, attempt } = useAttempt()
   useStopOnEscape(chat)
 
-  const send = (text: string): void => {
+  const send = (text: string, files?: readonly AttachedFile[]): void => {
     scroll.follow()
-    chat.send(text)
+    chat.send(text, files)
   }
   const reset = (): void =>
     attempt('A new conversation could not be started', async () => {

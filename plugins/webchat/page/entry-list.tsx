@@ -1,5 +1,6 @@
 import type { AgentChat } from './agent-chat.ts'
 import { ProblemBanner } from './problem.tsx'
+import { LastMessage } from './last-message.tsx'
 import { AnswerItem, QuestionItem } from './message.tsx'
 import { useValue } from './observable.ts'
 import type { StickyScroll } from './sticky-scroll.ts'
@@ -52,6 +53,13 @@ export function EntryList({ chat, agent, command, scroll, onSend, onEarlier }: E
           </button>
         )}
         <Entries chat={chat} name={agent.name} onFollow={scroll.follow} />
+        <LastMessage
+          chat={chat}
+          onAgain={() => {
+            scroll.follow()
+            chat.askAgain()
+          }}
+        />
       </div>
     </section>
   )

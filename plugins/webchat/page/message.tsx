@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Avatar } from './agents.tsx'
+import { SentFiles } from './attachments.tsx'
 import { explain } from './api.ts'
 import { copyText } from './clipboard.ts'
 import { WarningIcon } from './icons.tsx'
@@ -17,6 +18,7 @@ export function QuestionItem({ question }: { readonly question: Question }) {
         {question.from === undefined ? 'You' : `By ${question.from}`}
       </h2>
       <p class="bubble">{question.text}</p>
+      <SentFiles files={question.files} />
     </li>
   )
 }

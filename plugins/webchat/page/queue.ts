@@ -1,17 +1,25 @@
 import * as v from 'valibot'
+import type { AttachedFile } from './attached.ts'
 import { Observable } from './observable.ts'
+import { readTab, writeTab } from './tab-storage.ts'
 
 /** A message that is sent when the answer before it has ended. */
 export interface Queued {
   readonly id: number
   readonly text: string
+  readonly files: readonly AttachedFile[]
   /** The conversation it was written in; `undefined` before that was known. */
   readonly session: string | undefined
   /** Loaded with the page: the user sends it, since another tab may hold the same. */
   readonly held: boolean
 }
-const Stored = v.array(v.object({ text: v.string(), session: v.optional(v.string()) }))
-const prefix = 'svc.queue.'
+const Stored = v.array(
+  v.object({
+    text: v.string(),
+    files: v.optional(v.array(v.object({ fileId: v.string(), name: v.string() })), []),
+    session: v.optional(v.string()),
+  }),
+)
 /** What a browser keeps for one origin is little, and a page with more waiting has other problems. */
 const maxKept = 50
 
@@ -20,27 +28,21 @@ const maxKept = 50
  * sent.
  */
 export class Queue extends Observable<readonly Queued[]> {
-  readonly #place: string
+  readonly #name: string
   #nextId = 1
   constructor(agentId: string) {
     super([])
-    this.#place = prefix + agentId
-    super.set(read(this.#place).map(({ text, session }) => ({ id: this.#nextId++, text, session, held: true })))
+    this.#name = `queue.${agentId}`
+    const kept = readTab(this.#name, Stored) ?? []
+    super.set(kept.map(({ text, files, session }) => ({ id: this.#nextId++, text, files, session, held: true })))
   }
   override set(value: readonly Queued[]): void {
     super.set(value)
-    const kept = value
-      .slice(0, maxKept)
-      .map(({ text, session }) => (session === undefined ? { text } : { text, session }))
-    try {
-      if (kept.length === 0) sessionStorage.removeItem(this.#place)
-      else sessionStorage.setItem(this.#place, JSON.stringify(kept))
-    } catch {
-      /* Where nothing can be kept, they wait as long as the page is open. */
-    }
+    const kept = value.slice(0, maxKept).map(({ text, files, session }) => ({ text, files, session }))
+    writeTab(this.#name, kept.length === 0 ? undefined : kept)
   }
-  add(text: string, session: string | undefined): void {
-    this.update((waiting) => [...waiting, { id: this.#nextId++, text, session, held: false }])
+  add(text: string, files: readonly AttachedFile[], session: string | undefined): void {
+    this.update((waiting) => [...waiting, { id: this.#nextId++, text, files, session, held: false }])
   }
   /** Those without a conversation are not sent by themselves. */
   hold(): void {
@@ -57,13 +59,4 @@ export class Queue extends Observable<readonly Queued[]> {
     if (this.value.some((each) => each.session === undefined))
       this.update((waiting) => waiting.map((each) => (each.session === undefined ? { ...each, session } : each)))
   }
-}
-
-function read(place: string): v.InferOutput<typeof Stored> {
-  try {
-    const parsed = v.safeParse(Stored, JSON.parse(sessionStorage.getItem(place) ?? '[]'))
-    return parsed.success ? parsed.output : []
-  } catch {
-    return []
-  } // Storage may be switched off, or hold what somebody else put there.
 }

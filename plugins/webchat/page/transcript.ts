@@ -1,3 +1,5 @@
+import { splitAttached } from './attached.ts'
+import type { AttachedFile } from './attached.ts'
 import type { EndedTurn, FollowedTurn, ServerFrame, SessionMessage } from './wire.ts'
 
 export interface ToolCall {
@@ -21,6 +23,7 @@ export interface Question {
   readonly kind: 'question'
   readonly id: number
   readonly text: string
+  readonly files: readonly AttachedFile[]
   /** The entry point, when that was not this page. */
   readonly from?: string | undefined
 }
@@ -101,7 +104,7 @@ export function join(
   return {
     entries: [
       ...transcript.entries,
-      { kind: 'question', id: transcript.nextId, text: content, from: entryPoints[from] },
+      { kind: 'question', id: transcript.nextId, ...splitAttached(content), from: entryPoints[from] },
       { ...fresh, kind: 'answer', id: transcript.nextId + 1, turnId },
     ],
     nextId: transcript.nextId + 2,
@@ -123,8 +126,8 @@ export function name(transcript: Transcript, answer: Answer, turnId: string): Tr
   return replace(transcript, { ...answer, turnId })
 }
 
-export function ask(transcript: Transcript, text: string): Transcript {
-  const question: Question = { kind: 'question', id: transcript.nextId, text }
+export function ask(transcript: Transcript, text: string, files: readonly AttachedFile[] = []): Transcript {
+  const question: Question = { kind: 'question', id: transcript.nextId, text, files }
   const answer: Answer = {
     kind: 'answer',
     id: transcript.nextId + 1,
@@ -267,7 +270,7 @@ class RecordReader {
 
   question(message: SessionMessage): void {
     this.#endQuestion()
-    this.#entries.push({ kind: 'question', id: this.#idFor('question'), text: message.content })
+    this.#entries.push({ kind: 'question', id: this.#idFor('question'), ...splitAttached(message.content) })
     this.#turnId = message.turn_id
     this.#failure = message.failed ? (message.error?.message ?? 'The answer failed.') : undefined
   }

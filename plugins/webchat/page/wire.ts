@@ -55,6 +55,7 @@ const SessionItem = v.object({
   active: v.boolean(),
 })
 export type SessionItem = v.InferOutput<typeof SessionItem>
+export const Uploaded = v.object({ file_id: v.string(), filename: v.string() })
 export const CreatedSession = v.object({ session_id: v.string() })
 const FoundMessage = v.object({
   session_id: v.string(),
@@ -173,6 +174,7 @@ export type ClientFrame =
       readonly content: string
       /** The active session without it. */
       readonly session_id?: string
+      readonly attachments?: readonly { readonly file_id: string }[]
     }
   | { readonly type: 'ping' }
 
