@@ -37,6 +37,8 @@ export type History = 'loading' | 'loaded' | { readonly problem: string }
 
 /** How many turns are looked up when a conversation is opened. */
 const maxTurnLookups = 20
+/** How old the list of conversations may get. */
+const LISTING_MS = 10_000
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
 /** The conversation with one agent: what is shown, and the connection it travels over. */
@@ -75,6 +77,7 @@ export class AgentChat {
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
+  #listedAtMs = 0
   /** Another conversation is being opened: what is written meanwhile waits for it. */
   #switching = false
   /** Turns that have been looked up. */
@@ -330,11 +333,17 @@ export class AgentChat {
     await this.listSessions()
   }
   async listSessions(): Promise<void> {
+    this.#listedAtMs = Date.now()
     try {
-      this.sessions.set(await this.#api.sessions(this.agentId))
+      const sessions = await this.#api.sessions(this.agentId)
+      if (JSON.stringify(sessions) !== JSON.stringify(this.sessions.value)) this.sessions.set(sessions)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error // The list stays as it was; what is wrong shows elsewhere.
     }
+  }
+  /** Nothing tells of a conversation that a channel or a schedule began. */
+  #listSessionsNowAndThen(): void {
+    if (this.#shown && !document.hidden && Date.now() - this.#listedAtMs > LISTING_MS) void this.listSessions()
   }
   async rename(sessionId: string, label: string | null): Promise<void> {
     await this.#api.label(sessionId, label)
@@ -495,7 +504,10 @@ export class AgentChat {
   }
 
   #receive(frame: ServerFrame): void {
-    if (frame.type === 'agents_updated') return this.#onAgents(frame.agents)
+    if (frame.type === 'agents_updated') {
+      this.#onAgents(frame.agents)
+      return this.#listSessionsNowAndThen()
+    }
     if (frame.type === 'approval') return this.#onApproval()
     const question = lastQuestion(this.transcript.value)?.text ?? ''
     const wasBusy = this.busy
