@@ -445,7 +445,7 @@ export class AgentChat {
   }
   #take(frame: ServerFrame, turnId: string): void {
     const before = answerOf(this.transcript.value, turnId)
-    this.transcript.update((transcript) => receive(transcript, frame, turnId))
+    this.transcript.update((transcript) => receive(transcript, frame, turnId, new Date().toISOString()))
     if (frame.type === 'response' || frame.type === 'error') this.#ended(before === undefined || frame.type === 'error')
   }
   #ended(unseen: boolean): void {
@@ -520,7 +520,7 @@ export class AgentChat {
         void this.listSessions()
     }
     const mine = this.#mine()
-    this.transcript.update((transcript) => receive(transcript, frame, mine))
+    this.transcript.update((transcript) => receive(transcript, frame, mine, new Date().toISOString()))
     if (!wasBusy || this.busy) return
     this.#own.clear()
     this.#ended(false)

@@ -1,1 +1,2 @@
+/** A style sheet that a component brings: the build puts all of them into one file. */
 declare module '*.css'

@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { converter } from './convert.ts'
 import { dress } from './rich-text.ts'
 import { isTame, toHtml } from './to-html.ts'
+import { typesetWhenVisible } from './typeset.ts'
 
 /** The second wall behind the renderer of `to-html.ts`: only what its output can hold comes through. */
 const allowed = {
@@ -42,9 +43,21 @@ const allowed = {
     'u',
     'ul',
   ],
-  ALLOWED_ATTR: ['align', 'alt', 'checked', 'data-language', 'disabled', 'href', 'src', 'start', 'title', 'type'],
+  ALLOWED_ATTR: [
+    'align',
+    'alt',
+    'checked',
+    'data-language',
+    'data-math',
+    'disabled',
+    'href',
+    'src',
+    'start',
+    'title',
+    'type',
+  ],
   // Checked against the pattern below are only the attributes that hold an address.
-  ADD_URI_SAFE_ATTR: ['align', 'checked', 'data-language', 'disabled', 'start', 'type'],
+  ADD_URI_SAFE_ATTR: ['align', 'checked', 'data-language', 'data-math', 'disabled', 'start', 'type'],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|data:image\/(?:png|jpeg|gif|webp|avif);base64,)/i,
@@ -72,7 +85,7 @@ export function Markdown({ text, growing }: { readonly text: string; readonly gr
   return (
     <div class={growing ? 'prose growing' : 'prose'} aria-busy={count < pieces.length}>
       {pieces.slice(0, count).map((piece, at) => (
-        <Block key={at} piece={piece} />
+        <Block key={at} piece={piece} settled={!growing || at < pieces.length - 1} />
       ))}
     </div>
   )
@@ -103,7 +116,7 @@ function usePieces(text: string): readonly Piece[] {
       // Text that arrived in between is converted at once, together.
       for (let next = wanted.current; next !== undefined && !gone.current; next = wanted.current) {
         wanted.current = undefined
-        const done = await converter.convert(id.current, next)
+        const done = await converter.run({ id: id.current, markdown: next })
         made.current = done ? [...made.current.slice(0, done.from), ...done.pieces] : plain(next)
         // After a time-out the worker was restarted and has lost its state.
         if (!done) id.current = nextId++
@@ -145,7 +158,8 @@ function useGradually(total: number): number {
   return Math.min(count, total)
 }
 
-function Block({ piece }: { readonly piece: Piece }) {
+/** `settled`: its text does not change any more. */
+function Block({ piece, settled }: { readonly piece: Piece; readonly settled: boolean }) {
   const place = useRef<HTMLDivElement>(null)
   const key = typeof piece === 'string' ? piece : piece.plain
   useLayoutEffect(() => {
@@ -160,5 +174,6 @@ function Block({ piece }: { readonly piece: Piece }) {
     dress(fragment)
     place.current?.replaceChildren(fragment)
   }, [key])
+  useEffect(() => (settled && place.current ? typesetWhenVisible(place.current) : undefined), [key, settled])
   return <div ref={place} class="block" />
 }

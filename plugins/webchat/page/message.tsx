@@ -252,6 +252,7 @@ function Footer({ answer }: { readonly answer: Answer }) {
   const text = textOf(answer.parts)
   return (
     <footer class="answer-foot">
+      {answer.at !== undefined && <AnswerTime at={answer.at} />}
       {answer.cost && answer.cost.inputTokens + answer.cost.outputTokens > 0 && (
         <span title={explainCost(answer.cost)}>{describeCost(answer.cost)}</span>
       )}
@@ -270,6 +271,18 @@ function Footer({ answer }: { readonly answer: Answer }) {
       )}
       {answer.turnId !== undefined && <UsedMemories turnId={answer.turnId} />}
     </footer>
+  )
+}
+
+function AnswerTime({ at }: { readonly at: string }) {
+  const time = new Date(at)
+  const isToday = time.toDateString() === new Date().toDateString()
+  return (
+    <time dateTime={at} title={time.toLocaleString()}>
+      {isToday
+        ? time.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+        : time.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })}
+    </time>
   )
 }
 

@@ -13,7 +13,8 @@ export function dress(fragment: DocumentFragment): void {
       box.setAttribute('aria-label', box.checked ? 'done' : 'to do')
     } else box.remove()
   }
-  for (const block of fragment.querySelectorAll('pre')) block.replaceWith(codeFigure(block))
+  for (const block of fragment.querySelectorAll<HTMLPreElement>('pre:not([data-math])'))
+    block.replaceWith(codeFigure(block))
   for (const table of fragment.querySelectorAll('table')) {
     const frame = element('div', 'table-frame')
     frame.tabIndex = 0
@@ -46,6 +47,7 @@ function codeFigure(block: HTMLPreElement): HTMLElement {
   bar.append(language, button)
   const copy = document.createElement('pre')
   copy.tabIndex = 0
+  copy.dataset['language'] = block.dataset['language'] ?? ''
   copy.append(...block.childNodes)
   figure.append(bar, copy)
   return figure

@@ -1,5 +1,7 @@
 import { Marked } from 'marked'
 import type { Token, Tokens } from 'marked'
+import { escapeHtml } from './escape-html.ts'
+import { blockMath, inlineMath } from './math-marks.ts'
 
 // The first of two defences: the renderer makes no raw HTML, no foreign image and no unusual link. The sanitiser of the
 // page is the second. An answer may contain anything that a web page or a file made the model write.
@@ -22,6 +24,7 @@ const sliceCode = 20_000
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  extensions: [blockMath, inlineMath],
   renderer: {
     html: ({ text }) => (harmlessTag.test(text.trim()) ? text : escapeHtml(text)),
     // The page's own headings come first in the outline.
@@ -75,7 +78,7 @@ function gathered(blocks: readonly string[]): readonly string[] {
 /** Whether the text can be turned into HTML between two frames: it is short, and holds little of what nests. */
 export function isTame(markdown: string): boolean {
   return (
-    markdown.length <= 20_000 && (markdown.match(/[[\]*_<~`!|]/g)?.length ?? 0) <= 500 && !/\S{1000}/.test(markdown)
+    markdown.length <= 20_000 && (markdown.match(/[[\]*_<~`!|$\\]/g)?.length ?? 0) <= 500 && !/\S{1000}/.test(markdown)
   )
 }
 
@@ -155,8 +158,4 @@ function linkTarget(href: string): URL | undefined {
   if (!URL.canParse(href)) return undefined
   const url = new URL(href)
   return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url : undefined
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

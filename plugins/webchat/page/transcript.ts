@@ -46,6 +46,8 @@ export interface Answer {
   /** Why it ends here, when that is neither a failure nor the decision of the model. */
   readonly aside: string | undefined
   readonly cost: Cost | undefined
+  /** When it ended. */
+  readonly at?: string | undefined
   /** Once the daemon has named it. */
   readonly turnId?: string | undefined
   /** The reasoning of the model before its answer. */
@@ -144,15 +146,15 @@ export function ask(transcript: Transcript, text: string, files: readonly Attach
  * Applies a frame to an open answer: that of the given turn, or the one that is being given. A frame without an open
  * answer changes nothing.
  */
-export function receive(transcript: Transcript, frame: ServerFrame, turnId?: string): Transcript {
+export function receive(transcript: Transcript, frame: ServerFrame, turnId?: string, at?: string): Transcript {
   const named = turnId === undefined ? undefined : answerOf(transcript, turnId)
   const answer = turnId === undefined ? openAnswer(transcript) : named && isOpen(named) ? named : undefined
   if (!answer) return transcript
-  const change = changeOf(answer, frame)
+  const change = changeOf(answer, frame, at)
   return change ? replace(transcript, { ...answer, ...change }) : transcript
 }
 
-function changeOf(answer: Answer, frame: ServerFrame): Partial<Answer> | undefined {
+function changeOf(answer: Answer, frame: ServerFrame, at: string | undefined): Partial<Answer> | undefined {
   switch (frame.type) {
     case 'thinking':
       return { turnId: frame.turn_id ?? answer.turnId }
@@ -168,7 +170,7 @@ function changeOf(answer: Answer, frame: ServerFrame): Partial<Answer> | undefin
     case 'tool_result':
       return { parts: settleCall(answer.parts, frame) }
     case 'response':
-      return completedAnswer(answer, frame)
+      return { ...completedAnswer(answer, frame), at }
     case 'error':
       return ended(answer, { state: 'failed', problem: frame.content, aside: undefined })
     default:
@@ -289,6 +291,7 @@ class RecordReader {
       parts,
       ...this.#outcome(message.mark),
       cost: this.#costs.get(message.turn_id ?? '') ?? this.#costs.get(textOf(parts)),
+      at: message.created_at,
       turnId: message.turn_id,
       canRetry: this.#failure !== undefined || isInterrupted,
       thinking: thoughts === '' ? this.#thoughts.get(message.turn_id) : thoughts,

@@ -33,6 +33,7 @@ const SessionMessage = v.object({
   tools: v.optional(v.array(ToolRecord)),
   mark: v.optional(v.nullable(v.string())),
   turn_id: v.optional(v.string()),
+  created_at: v.optional(v.string()),
   thinking: v.optional(v.nullable(v.string())),
   failed: v.optional(v.boolean()),
   error: v.optional(v.nullable(v.object({ message: v.string(), retryable: v.optional(v.boolean(), true) }))),

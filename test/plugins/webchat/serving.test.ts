@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findPage } from '../../../plugins/webchat/assets.ts'
 import { buildPage } from '../../../plugins/webchat/build.ts'
 import type { BuiltFile } from '../../../plugins/webchat/build.ts'
-import { chooseEncoding } from '../../../plugins/webchat/serve-page.ts'
+import { chooseEncoding } from '../../../plugins/webchat/routes.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 
@@ -47,7 +47,7 @@ function get(
       .end()
   })
 }
-const script = (): string => built.find(({ path }) => path.endsWith('.js'))?.path ?? ''
+const script = (): string => built.find(({ path }) => /index-[^/]*\.js$/.test(path))?.path ?? ''
 
 test('the page and its files need no key, and the API does', async () => {
   for (const path of ['/', script(), '/favicon.svg']) expect((await get(path)).status, path).toBe(200)
@@ -135,13 +135,13 @@ test('every answer carries the policy that keeps foreign code out', async () => 
   }
 })
 
-test('script and style together stay under 120 KB on the wire', () => {
+test('what a first visit loads stays within 120 KB, and the worker for long answers within 20 KB', async () => {
+  const html = (await get('/')).body.toString()
+  const first = built.filter(({ path }) => path === '/' || html.includes(path))
+  expect(first.map(({ path }) => /[a-z]+$/.exec(path)?.[0] ?? '/').sort()).toEqual(['/', 'css', 'js', 'svg'])
   const size = (files: typeof built): number => files.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)
-  const code = built.filter(({ path }) => /\.(js|css)$/.test(path))
-  // Only a long answer asks for the worker.
-  const worker = code.filter(({ path }) => path.includes('markdown-worker'))
-  expect(size(code) - size(worker)).toBeLessThan(120 * 1024)
-  expect(size(worker)).toBeLessThan(20 * 1024)
+  expect(size(first)).toBeLessThan(120 * 1024)
+  expect(size(built.filter(({ path }) => path.includes('markdown-worker')))).toBeLessThan(20 * 1024)
 })
 
 test('the page is found beside the built plugin and in dist of the source, and nowhere above the package', async () => {
@@ -188,10 +188,4 @@ test('a daemon without a built page says how to build it, and serves it once it 
   const after = await unbuilt.fetch('/')
   expect(await after.text()).toContain('late')
   await rm(late, { recursive: true })
-})
-
-test('what a first visit loads stays within 120 KB, without the worker for long answers', () => {
-  const first = built.filter(({ path }) => !path.includes('worker'))
-  expect(first.length).toBe(built.length - 1)
-  expect(first.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(120 * 1024)
 })
