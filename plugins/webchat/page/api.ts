@@ -10,11 +10,13 @@ import {
   FoundMessages,
   GrantPage,
   MemoryCounts,
+  ModelList,
   Status,
   Paired,
   PairingCode,
   PluginPageList,
   Problem,
+  ProviderList,
   EndedTurn,
   SessionPage,
   SessionView,
@@ -23,6 +25,7 @@ import {
   AgentGuide,
   TemplateDetail,
   TemplateList,
+  TestedProvider,
   Ticket,
   TurnPage,
   Uploaded,
@@ -35,7 +38,9 @@ import type {
   Approval,
   Canvas,
   Grant,
+  Model,
   PluginPage,
+  Provider,
   ServerFrame,
   SessionItem,
   Skill,
@@ -236,6 +241,38 @@ export class Api {
   }
   async kill(agentId: string): Promise<void> {
     await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown())
+  }
+  /** Answers the new agent. */
+  duplicate(agentId: string, name: string): Promise<{ agent_id: string; name: string }> {
+    return this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/clone`, Spawned, { new_name: name })
+  }
+  async move(agentId: string, command: 'suspend' | 'resume'): Promise<void> {
+    await this.#json('PUT', `/api/agents/${encodeURIComponent(agentId)}/${command}`, v.unknown())
+  }
+  async setModel(agentId: string, provider: string, model: string): Promise<void> {
+    await this.#json('PUT', `/api/agents/${encodeURIComponent(agentId)}/model`, v.unknown(), { provider, model })
+  }
+  /** Those that can be used now, of one provider or of all. */
+  async models(provider?: string): Promise<readonly Model[]> {
+    const query = provider === undefined ? '' : `&provider=${encodeURIComponent(provider)}`
+    return (await this.#json('GET', `/api/models?available=true${query}`, ModelList)).models
+  }
+  /** Those an account is made at, or that run on this machine. */
+  async providers(): Promise<readonly Provider[]> {
+    const { providers } = await this.#json('GET', '/api/providers', ProviderList)
+    return providers.filter(({ name }) => name !== 'builtin')
+  }
+  async setProviderKey(provider: string, key: string): Promise<void> {
+    await this.#json('POST', `/api/providers/${encodeURIComponent(provider)}/key`, v.unknown(), { key })
+  }
+  testProvider(provider: string): Promise<{ status: string; error?: string | undefined }> {
+    return this.#json('POST', `/api/providers/${encodeURIComponent(provider)}/test`, TestedProvider)
+  }
+  async useByDefault(provider: string, model: string): Promise<void> {
+    await this.#json('PUT', '/api/config/provider', v.unknown(), { provider, model })
+  }
+  async reset(agentId: string): Promise<void> {
+    await this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/session/reset`, v.unknown(), {})
   }
   /** Cancels the answer of one session, or of all sessions of the agent. */
   async stop(agentId: string, sessionId?: string): Promise<void> {

@@ -203,6 +203,27 @@ export class Client {
     this.select(agentId)
   }
 
+  async duplicate(agentId: string, name: string): Promise<void> {
+    const copy = await this.api.duplicate(agentId, name)
+    await this.refresh()
+    this.select(copy.agent_id)
+  }
+  /** Throws what the daemon refused. */
+  async move(agentId: string, command: 'suspend' | 'resume'): Promise<void> {
+    await this.api.move(agentId, command)
+    await this.refresh()
+  }
+  /** Throws what the daemon refused. */
+  async setModel(agentId: string, provider: string, model: string): Promise<void> {
+    await this.api.setModel(agentId, provider, model)
+    await this.refresh()
+  }
+  /** Throws what the daemon refused. */
+  async useByDefault(provider: string, model: string): Promise<void> {
+    await this.api.useByDefault(provider, model)
+    await this.refresh()
+  }
+
   async kill(agentId: string): Promise<void> {
     await this.api.kill(agentId)
     this.#take(this.agents.value.filter(({ id }) => id !== agentId))

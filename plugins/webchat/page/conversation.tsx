@@ -1,22 +1,24 @@
 import type { RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
-import { modelLabel } from './agents.tsx'
 import type { AttachedFile } from './attached.ts'
 import { Announcer } from './announcer.tsx'
 import { explain } from './api.ts'
 import { ApprovalList } from './approval-list.tsx'
+import { ChatHeader } from './chat-header.tsx'
 import type { Client } from './client.ts'
 import { Composer, focusMessageBox } from './composer.tsx'
+import { ConversationDialog } from './conversation-dialog.tsx'
+import type { DialogName } from './conversation-dialog.tsx'
 import { DefaultProblem } from './default-problem.tsx'
 import { EntryList } from './entry-list.tsx'
 import { GrantList } from './grant-list.tsx'
-import { DownIcon, FreshIcon, MenuIcon, TrashIcon } from './icons.tsx'
-import { LinkState, LostBanner } from './link-state.tsx'
+import { DownIcon } from './icons.tsx'
+import { LostBanner } from './link-state.tsx'
 import { useValue } from './observable.ts'
 import { ProblemBanner } from './problem.tsx'
-import { RemoveAgent } from './remove-agent.tsx'
 import { useStickyScroll } from './sticky-scroll.ts'
+import type { StickyScroll } from './sticky-scroll.ts'
 import type { Answer } from './transcript.ts'
 import type { AgentSummary } from './wire.ts'
 
@@ -32,42 +34,34 @@ interface ConversationProps {
 export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu }: ConversationProps) {
   const { entries } = useValue(chat.transcript)
   const command = useValue(client.status)?.command ?? 'svc'
-  const [removing, setRemoving] = useState(false)
+  const [dialog, setDialog] = useState<DialogName>()
   const scroll = useStickyScroll(entries)
   const { problem, dismiss, attempt } = useAttempt()
+  const { send, reset, open, move, loadEarlier } = actionsOf({ client, chat, agent, scroll, attempt })
   useStopOnEscape(chat)
-
-  const send = (text: string, files?: readonly AttachedFile[]): void => {
-    scroll.follow()
-    chat.send(text, files)
-  }
-  const reset = (): void =>
-    attempt('A new conversation could not be started', async () => {
-      await chat.startNew()
-      focusMessageBox()
-    })
-  const open = (sessionId: string | undefined): void => {
-    if (sessionId === undefined) return
-    attempt('The conversation could not be opened', async () => {
-      await (sessionId === chat.place.value.shown ? chat.stay() : chat.open(sessionId))
-      focusMessageBox()
-    })
-  }
-  const loadEarlier = (): void =>
-    attempt('Earlier messages could not be loaded', () => scroll.keepPosition(() => chat.loadEarlier()))
-
+  const connect = (): void => setDialog('connect')
   return (
     <main class="conversation" inert={menuOpen}>
-      <Header
+      <ChatHeader
+        client={client}
         chat={chat}
         agent={agent}
         menuOpen={menuOpen}
         menuButton={menuButton}
         onMenu={onMenu}
         onReset={reset}
-        onRemove={() => setRemoving(true)}
+        onDialog={setDialog}
+        onMove={move}
       />
-      <EntryList chat={chat} agent={agent} command={command} scroll={scroll} onSend={send} onEarlier={loadEarlier} />
+      <EntryList
+        chat={chat}
+        agent={agent}
+        command={command}
+        scroll={scroll}
+        onSend={send}
+        onConnect={connect}
+        onEarlier={loadEarlier}
+      />
       <div class="bottom">
         {scroll.away && (
           <button type="button" class="latest" onClick={scroll.toEnd}>
@@ -76,57 +70,49 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
         )}
         <div class="column">
           {problem !== undefined && <ProblemBanner problem={problem} action="Dismiss" onAction={dismiss} />}
-          <Notices client={client} chat={chat} agent={agent} onOpen={open} />
+          <Notices client={client} chat={chat} agent={agent} onOpen={open} onConnect={connect} />
           <Composer client={client} chat={chat} name={agent.name} onSend={send} />
         </div>
       </div>
       <Announcer name={agent.name} answer={asAnswer(entries.at(-1))} />
-      {removing && <RemoveAgent client={client} agent={agent} onClose={() => setRemoving(false)} />}
+      <ConversationDialog name={dialog} client={client} agent={agent} onOpen={setDialog} />
     </main>
   )
 }
 
-interface HeaderProps {
+interface ActionDeps {
+  readonly client: Client
   readonly chat: AgentChat
   readonly agent: AgentSummary
-  readonly menuOpen: boolean
-  readonly menuButton: RefObject<HTMLButtonElement | null>
-  readonly onMenu: () => void
-  readonly onReset: () => void
-  readonly onRemove: () => void
+  readonly scroll: StickyScroll
+  readonly attempt: (failure: string, action: () => Promise<void>) => void
 }
 
-function Header({ chat, agent, menuOpen, menuButton, onMenu, onReset, onRemove }: HeaderProps) {
-  const { entries } = useValue(chat.transcript)
-  const link = useValue(chat.connection.link)
-  return (
-    <header class="top">
-      <button
-        type="button"
-        ref={menuButton}
-        class="quiet square only-narrow"
-        aria-expanded={menuOpen}
-        aria-controls="agents"
-        onClick={onMenu}
-      >
-        <MenuIcon />
-        <span class="hidden">Agents</span>
-      </button>
-      <div class="top-title">
-        <h1>{agent.name}</h1>
-        <p class="top-model">{modelLabel(agent)}</p>
-      </div>
-      <LinkState link={link} />
-      <button type="button" class="quiet" disabled={chat.busy || entries.length === 0} onClick={onReset}>
-        <FreshIcon />
-        <span class="wide-label">New conversation</span>
-      </button>
-      <button type="button" class="quiet square" onClick={onRemove}>
-        <TrashIcon />
-        <span class="hidden">Delete {agent.name}</span>
-      </button>
-    </header>
-  )
+function actionsOf({ client, chat, agent, scroll, attempt }: ActionDeps) {
+  return {
+    send(text: string, files?: readonly AttachedFile[]): void {
+      scroll.follow()
+      chat.send(text, files)
+    },
+    reset: (): void =>
+      attempt('A new conversation could not be started', async () => {
+        await chat.startNew()
+        focusMessageBox()
+      }),
+    open(sessionId: string | undefined): void {
+      if (sessionId === undefined) return
+      attempt('The conversation could not be opened', async () => {
+        await (sessionId === chat.place.value.shown ? chat.stay() : chat.open(sessionId))
+        focusMessageBox()
+      })
+    },
+    move: (command: 'suspend' | 'resume'): void =>
+      attempt(`${agent.name} could not be ${command === 'suspend' ? 'paused' : 'resumed'}`, () =>
+        client.move(agent.id, command),
+      ),
+    loadEarlier: (): void =>
+      attempt('Earlier messages could not be loaded', () => scroll.keepPosition(() => chat.loadEarlier())),
+  }
 }
 
 interface NoticesProps {
@@ -134,16 +120,17 @@ interface NoticesProps {
   readonly chat: AgentChat
   readonly agent: AgentSummary
   readonly onOpen: (sessionId: string | undefined) => void
+  readonly onConnect: () => void
 }
 
 /** What needs attention before the next message. */
-function Notices({ client, chat, agent, onOpen }: NoticesProps) {
+function Notices({ client, chat, agent, onOpen, onConnect }: NoticesProps) {
   const link = useValue(chat.connection.link)
   const place = useValue(chat.place)
   return (
     <>
       {link.state === 'lost' && <LostBanner link={link} connection={chat.connection} />}
-      <DefaultProblem client={client} />
+      <DefaultProblem client={client} onConnect={onConnect} />
       <ApprovalList approvals={client.approvals} agentId={agent.id} />
       <GrantList approvals={client.approvals} agentId={agent.id} sessionId={place.shown} />
       {!chat.here && <ElsewhereNotice chat={chat} name={agent.name} onOpen={onOpen} />}

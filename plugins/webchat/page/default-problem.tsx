@@ -4,7 +4,7 @@ import { WarningIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
 
 /** The default model cannot be used as it is configured: why, what answers instead, and what to do. */
-export function DefaultProblem({ client }: { readonly client: Client }) {
+export function DefaultProblem({ client, onConnect }: { readonly client: Client; readonly onConnect: () => void }) {
   const status = useValue(client.status)
   const [hidden, setHidden] = useState<string>()
   const problem = status?.default_problem ?? undefined
@@ -28,6 +28,9 @@ export function DefaultProblem({ client }: { readonly client: Client }) {
         </p>
       </div>
       <div class="problem-actions">
+        <button type="button" onClick={onConnect}>
+          Connect a model
+        </button>
         <button type="button" onClick={() => void client.readStatus()}>
           Check again
         </button>

@@ -16,11 +16,13 @@ interface EntryListProps {
   readonly command: string
   readonly scroll: StickyScroll
   readonly onSend: (text: string) => void
+  /** Opens what connects a model. */
+  readonly onConnect: () => void
   readonly onEarlier: () => void
 }
 
 /** The messages of the conversation in view, or why there are none. */
-export function EntryList({ chat, agent, command, scroll, onSend, onEarlier }: EntryListProps) {
+export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onEarlier }: EntryListProps) {
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
   const hasEarlier = useValue(chat.more)
@@ -46,7 +48,9 @@ export function EntryList({ chat, agent, command, scroll, onSend, onEarlier }: E
             onAction={reload}
           />
         )}
-        {history === 'loaded' && entries.length === 0 && <Welcome agent={agent} command={command} onSend={onSend} />}
+        {history === 'loaded' && entries.length === 0 && (
+          <Welcome agent={agent} command={command} onSend={onSend} onConnect={onConnect} />
+        )}
         {hasEarlier && (
           <button type="button" class="quiet earlier" disabled={chat.busy} onClick={onEarlier}>
             Show earlier messages

@@ -115,5 +115,11 @@ export const PinIcon = () => (
 export const ClipIcon = () => (
   <Icon>
     <path d="M15.5 9.5l-5.8 5.8a3.4 3.4 0 0 1-4.8-4.8l6.3-6.3a2.3 2.3 0 0 1 3.2 3.2l-6.2 6.2a1.1 1.1 0 0 1-1.6-1.6l5.5-5.5" />
+    <path d="M10 4.5v.1M10 10v.1M10 15.5v.1" stroke-width="2.6" />
+  </Icon>
+)
+export const CheckIcon = () => (
+  <Icon>
+    <path d="M4.5 10.5l3.5 3.5 7.5-8" />
   </Icon>
 )

@@ -1,6 +1,8 @@
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import { Avatar, isOffline } from './agents.tsx'
+import { Avatar, isOffline, modelLabel } from './agents.tsx'
+import { CheckIcon } from './icons.tsx'
+import './welcome.css'
 import type { AgentSummary } from './wire.ts'
 
 const offlineIdeas = ['What can you do?', 'List your tools', 'use system_time {}']
@@ -31,18 +33,18 @@ function useGuide(agentId: string): readonly string[] {
   return found
 }
 
-/** What a newcomer sees before the first message. */
-export function Welcome({
-  agent,
-  command,
-  onSend,
-}: {
+interface WelcomeProps {
   readonly agent: AgentSummary
   /** How the CLI is called where the daemon runs. */
   readonly command: string
   readonly onSend: (text: string) => void
-}) {
+  readonly onConnect: () => void
+}
+
+/** What a newcomer sees before the first message: while no model is connected, three steps to the first answer. */
+export function Welcome({ agent, command, onSend, onConnect }: WelcomeProps) {
   const offline = isOffline(agent)
+  const [isFirstRun] = useState(offline)
   const own = useGuide(agent.id)
   // The offline model can do its own, and not all of the others.
   const shown = offline ? [...new Set([...offlineIdeas, ...own])] : own.length > 0 ? own : ideas
@@ -50,41 +52,70 @@ export function Welcome({
     <div class="welcome">
       <Avatar name={agent.name} />
       <h2>Say something to {agent.name}</h2>
-      <p>Write below, or start with one of these.</p>
-      <ul class="ideas">
-        {shown.map((idea) => (
-          <li key={idea}>
-            <button type="button" onClick={() => onSend(idea)}>
-              {idea}
-            </button>
+      {isFirstRun ? (
+        <ol class="steps">
+          <li class={offline ? undefined : 'done'}>
+            <ConnectStep agent={agent} command={command} onConnect={onConnect} />
           </li>
-        ))}
-      </ul>
-      {offline && (
-        <section class="note" aria-labelledby="offline-title">
-          <h3 id="offline-title">The offline model answers for now</h3>
-          <p>
-            No model provider is connected yet, so the small model that comes with svc is in its place. It calls tools
-            and answers simple things, but it cannot think.
-          </p>
-          <p>To connect a real one, do one of these:</p>
-          <ul>
-            <li>
-              store a provider's key: <code>{command} providers set-key openai</code>
-            </li>
-            <li>
-              or set it, <code>export OPENAI_API_KEY=…</code>, and restart the daemon
-            </li>
-            <li>
-              or run{' '}
-              <a href="https://ollama.com" target="_blank" rel="noopener noreferrer">
-                Ollama
-              </a>{' '}
-              on this machine, which needs no key, and restart the daemon
-            </li>
-          </ul>
-        </section>
+          <li>
+            <h3>Ask something</h3>
+            <Ideas ideas={shown} onSend={onSend} />
+          </li>
+          <li>
+            <h3>Read the answer</h3>
+            <p>It appears here. What {agent.name} may not do alone, it asks you first.</p>
+          </li>
+        </ol>
+      ) : (
+        <>
+          <p>Write below, or start with one of these.</p>
+          <Ideas ideas={shown} onSend={onSend} />
+        </>
       )}
     </div>
+  )
+}
+
+function ConnectStep({ agent, command, onConnect }: Omit<WelcomeProps, 'onSend'>) {
+  if (!isOffline(agent))
+    return (
+      <h3>
+        <CheckIcon /> {modelLabel(agent)} is connected
+      </h3>
+    )
+  return (
+    <>
+      <h3>Connect a model</h3>
+      <p>
+        The offline model answers for now: it calls tools and answers simple things, but it cannot think. With the key
+        of a provider, or Ollama on this machine, a real one answers.
+      </p>
+      <button type="button" class="primary" onClick={onConnect}>
+        Connect a model
+      </button>
+      <p class="hint">
+        In a terminal <code>{command} init</code> does the same.
+      </p>
+    </>
+  )
+}
+
+function Ideas({
+  ideas: list,
+  onSend,
+}: {
+  readonly ideas: readonly string[]
+  readonly onSend: (text: string) => void
+}) {
+  return (
+    <ul class="ideas">
+      {list.map((idea) => (
+        <li key={idea}>
+          <button type="button" onClick={() => onSend(idea)}>
+            {idea}
+          </button>
+        </li>
+      ))}
+    </ul>
   )
 }

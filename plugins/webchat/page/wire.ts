@@ -290,3 +290,29 @@ export type Skill = v.InferOutput<typeof Skill>
 export const SkillList = v.object({ skills: v.array(Skill) })
 export const AgentGuide = v.object({ guide: v.optional(v.string(), '') })
 export const TemplateList = v.object({ templates: v.array(Template) })
+
+const Model = v.object({
+  id: v.string(),
+  provider: v.string(),
+  display_name: v.string(),
+  context_window: v.number(),
+  input_cost_per_1m: v.number(),
+  output_cost_per_1m: v.number(),
+  pricing_known: v.boolean(),
+  supports_tools: v.boolean(),
+  supports_vision: v.boolean(),
+  supports_thinking: v.boolean(),
+})
+export type Model = v.InferOutput<typeof Model>
+export const ModelList = v.object({ models: v.array(Model) })
+const Provider = v.object({
+  name: v.string(),
+  display_name: v.string(),
+  auth_status: v.string(),
+  env_var: v.optional(v.string()),
+  default_model: v.string(),
+})
+export type Provider = v.InferOutput<typeof Provider>
+export const ProviderList = v.object({ providers: v.array(Provider) })
+export const TestedProvider = v.object({ status: v.string(), error: v.optional(v.string()) })
+export type TestedProvider = v.InferOutput<typeof TestedProvider>

@@ -56,8 +56,9 @@ test('the focus goes from the skip link through agents and header to the convers
     'Skip to the message box',
     'Aassistantoffline model',
     'New agent',
+    'Model: offline model',
     'New conversation',
-    'Delete assistant',
+    'More for assistant',
     'Conversation with assistant',
     'Copy this answer',
     'message-box',
@@ -103,7 +104,8 @@ test('landmarks, headings and controls have roles and names', async () => {
     'textbox "Message to assistant"',
     'button "Send"',
     'button "New conversation"',
-    'button "Delete assistant"',
+    'button "Model: offline model"',
+    'button "More for assistant"',
     'button "Copy this answer"',
   ])
     expect(tree).toContain(line)

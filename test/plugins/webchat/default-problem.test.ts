@@ -58,5 +58,5 @@ test('commands on the page are printed as they are typed on the machine of the d
       })
     },
   })
-  await tab.page.getByText('npx svc providers set-key openai', { exact: true }).waitFor()
+  await tab.page.getByText('npx svc init', { exact: true }).waitFor()
 })

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findPage } from '../../../plugins/webchat/assets.ts'
 import { buildPage } from '../../../plugins/webchat/build.ts'
 import type { BuiltFile } from '../../../plugins/webchat/build.ts'
-import { chooseEncoding } from '../../../plugins/webchat/routes.ts'
+import { chooseEncoding } from '../../../plugins/webchat/serve-page.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 

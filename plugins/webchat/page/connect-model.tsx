@@ -1,0 +1,200 @@
+import { useEffect, useState } from 'preact/hooks'
+import { explain } from './api.ts'
+import type { Client } from './client.ts'
+import { Dialog } from './dialog.tsx'
+import { ModelFacts } from './model-facts.tsx'
+import { FieldProblem } from './problem.tsx'
+import type { Model, Provider } from './wire.ts'
+
+interface ConnectModelProps {
+  readonly client: Client
+  readonly onClose: () => void
+}
+
+/** Connects a provider and chooses the default model: provider, key, test, model. */
+export function ConnectModel({ client, onClose }: ConnectModelProps) {
+  const [providers, setProviders] = useState<readonly Provider[]>([])
+  const [provider, setProvider] = useState<Provider>()
+  const [models, setModels] = useState<readonly Model[]>()
+  const { problem, setProblem, working, attempt } = useWork()
+  useEffect(() => {
+    client.api.providers().then(
+      (found) => {
+        setProviders(found)
+        setProvider(found[0])
+      },
+      (error: unknown) => setProblem(explain(error)),
+    )
+  }, [])
+
+  const test = (key: string): Promise<void> =>
+    attempt('Asking the provider …', async () => {
+      if (!provider) return
+      if (key !== '') await client.api.setProviderKey(provider.name, key)
+      const { status, error } = await client.api.testProvider(provider.name)
+      if (status === 'error') return setProblem(`${provider.display_name} does not answer: ${error ?? 'see the log'}`)
+      setModels(await client.api.models(provider.name))
+    })
+  const use = (model: string): Promise<void> =>
+    attempt('Saving …', async () => {
+      if (!provider) return
+      await client.useByDefault(provider.name, model)
+      onClose()
+    })
+
+  if (provider && models)
+    return (
+      <ModelStep
+        provider={provider}
+        models={models}
+        problem={problem}
+        working={working}
+        onUse={(model) => void use(model)}
+        onClose={onClose}
+      />
+    )
+  return (
+    <KeyStep
+      providers={providers}
+      provider={provider}
+      problem={problem}
+      working={working}
+      onProvider={setProvider}
+      onTest={(key) => void test(key)}
+      onClose={onClose}
+    />
+  )
+}
+
+/** What is being done, and why the last thing did not work. */
+function useWork() {
+  const [problem, setProblem] = useState<string>()
+  const [working, setWorking] = useState<string>()
+  const attempt = async (what: string, action: () => Promise<void>): Promise<void> => {
+    if (working !== undefined) return
+    setWorking(what)
+    setProblem(undefined)
+    try {
+      await action()
+    } catch (error) {
+      setProblem(explain(error))
+    } finally {
+      setWorking(undefined)
+    }
+  }
+  return { problem, setProblem, working, attempt }
+}
+
+interface KeyStepProps {
+  readonly providers: readonly Provider[]
+  readonly provider: Provider | undefined
+  readonly problem: string | undefined
+  readonly working: string | undefined
+  readonly onProvider: (provider: Provider | undefined) => void
+  readonly onTest: (key: string) => void
+  readonly onClose: () => void
+}
+
+function KeyStep({ providers, provider, problem, working, onProvider, onTest, onClose }: KeyStepProps) {
+  const [key, setKey] = useState('')
+  const isReady = provider !== undefined && provider.auth_status !== 'missing'
+  return (
+    <Dialog title="Connect a model" onClose={onClose} onSubmit={() => onTest(key.trim())}>
+      <label for="provider">Provider</label>
+      <select
+        id="provider"
+        value={provider?.name ?? ''}
+        onChange={({ currentTarget: { value } }) => {
+          onProvider(providers.find(({ name }) => name === value))
+          setKey('')
+        }}
+      >
+        {providers.map(({ name, display_name: title, auth_status: status }) => (
+          <option key={name} value={name}>
+            {status === 'missing' ? title : `${title} (ready)`}
+          </option>
+        ))}
+      </select>
+      <p class="hint">Ollama on this machine is found by itself and needs no key.</p>
+      {provider && provider.auth_status !== 'no_key_needed' && (
+        <>
+          <label for="provider-key">API key</label>
+          <input
+            id="provider-key"
+            type="password"
+            value={key}
+            required={!isReady}
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={problem !== undefined}
+            aria-describedby="provider-key-hint"
+            onInput={(event) => setKey(event.currentTarget.value)}
+          />
+          <p id="provider-key-hint" class="hint">
+            {isReady ? 'It has a key. A new one takes its place. ' : ''}
+            It goes to the vault of this daemon, encrypted, and is not shown again.
+            {provider.env_var === undefined ? '' : ` The variable ${provider.env_var} would do the same.`}
+          </p>
+        </>
+      )}
+      <FieldProblem problem={problem} />
+      <StepActions submit={isReady ? 'Test' : 'Save and test'} working={working} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+interface ModelStepProps {
+  readonly provider: Provider
+  readonly models: readonly Model[]
+  readonly problem: string | undefined
+  readonly working: string | undefined
+  readonly onUse: (model: string) => void
+  readonly onClose: () => void
+}
+
+function ModelStep({ provider, models, problem, working, onUse, onClose }: ModelStepProps) {
+  const [id, setId] = useState(provider.default_model === '' ? (models[0]?.id ?? '') : provider.default_model)
+  const model = models.find((one) => one.id === id.trim())
+  return (
+    <Dialog title={`${provider.display_name} answers`} onClose={onClose} onSubmit={() => onUse(id.trim())}>
+      <label for="default-model">Model</label>
+      <input
+        id="default-model"
+        value={id}
+        required
+        list="provider-models"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={(event) => setId(event.currentTarget.value)}
+      />
+      <datalist id="provider-models">
+        {models.map((one) => (
+          <option key={one.id} value={one.id} />
+        ))}
+      </datalist>
+      {model && <ModelFacts model={model} />}
+      <p class="hint">It answers from now on for every agent that names no model of its own.</p>
+      <FieldProblem problem={problem} />
+      <StepActions submit="Use it" working={working} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+interface StepActionsProps {
+  readonly submit: string
+  readonly working: string | undefined
+  readonly onClose: () => void
+}
+
+function StepActions({ submit, working, onClose }: StepActionsProps) {
+  return (
+    <div class="dialog-actions">
+      <button type="button" class="quiet" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" class="primary" disabled={working !== undefined}>
+        {working ?? submit}
+      </button>
+    </div>
+  )
+}
