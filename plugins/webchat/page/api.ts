@@ -32,7 +32,7 @@ import {
   UsedMemoryList,
   WholeSession,
 } from './wire.ts'
-import type { FormAnswers } from './approval-form.tsx'
+import type { AnswerDetails } from './approvals.ts'
 import type {
   AgentSummary,
   Approval,
@@ -285,10 +285,13 @@ export class Api {
   approval(id: string): Promise<Approval> {
     return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView)
   }
-  async answerApproval(id: string, answer: 'once' | 'session' | 'reject', content?: FormAnswers): Promise<void> {
+  async answerApproval(
+    id: string,
+    answer: 'once' | 'session' | 'reject',
+    { reason, content }: AnswerDetails = {},
+  ): Promise<void> {
     const verb = answer === 'reject' ? 'reject' : 'approve'
-    const scope = answer === 'session' ? { scope: answer } : {}
-    const body = verb === 'approve' && content ? { ...scope, content } : scope
+    const body = verb === 'reject' ? { reason } : { scope: answer === 'session' ? answer : undefined, content }
     await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), body)
   }
 

@@ -1,20 +1,18 @@
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { AlwaysDialog } from './always-dialog.tsx'
 import { explain } from './api.ts'
 import { describePayload, escapeHidden, riskDescriptions } from './approval-text.ts'
+import { ApprovalActions } from './approval-actions.tsx'
+import type { Verb } from './approval-actions.tsx'
 import { ApprovalForm, readAnswers } from './approval-form.tsx'
-import type { FormAnswers } from './approval-form.tsx'
-import type { PendingApprovals } from './approvals.ts'
+import { useNotifications } from './approval-notifications.ts'
+import type { AnswerDetails, PendingApprovals } from './approvals.ts'
 import { focusMessageBox } from './composer.tsx'
 import { WarningIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
 import { FieldProblem, ProblemBanner } from './problem.tsx'
 import type { Approval } from './wire.ts'
-
-/** A click within this time was meant for what was there before the button appeared. */
-const CLICK_GUARD_MS = 400
-
-type Verb = 'once' | 'session' | 'reject'
 
 interface ApprovalListProps {
   readonly approvals: PendingApprovals
@@ -28,9 +26,10 @@ export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
   const section = useRef<HTMLElement>(null)
   const announcement = useAnnouncement(pending)
   const now = useNow(pending.length > 0)
-  const answer = async (id: string, verb: Verb, content?: FormAnswers): Promise<void> => {
+  const { canAsk, ask } = useNotifications(pending)
+  const answer = async (id: string, verb: Verb, details?: AnswerDetails): Promise<void> => {
     const hadFocus = hasFocus(section)
-    await approvals.answer(id, verb, content)
+    await approvals.answer(id, verb, details)
     if (hadFocus && !hasFocus(section)) focusNext(section)
   }
   const sorted = [...pending].sort((a, b) => Number(b.agent_id === agentId) - Number(a.agent_id === agentId))
@@ -51,11 +50,16 @@ export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
                   approval={approval}
                   approvals={approvals}
                   now={now}
-                  onAnswer={(verb, content) => answer(approval.id, verb, content)}
+                  onAnswer={(verb, details) => answer(approval.id, verb, details)}
                 />
               </li>
             ))}
           </ul>
+          {canAsk && sorted.length > 0 && (
+            <button type="button" class="quiet approval-notify" onClick={ask}>
+              Notify me of the next ones
+            </button>
+          )}
         </section>
       )}
     </>
@@ -92,7 +96,7 @@ interface ApprovalCardProps {
   readonly approval: Approval
   readonly approvals: PendingApprovals
   readonly now: number
-  readonly onAnswer: (verb: Verb, content?: FormAnswers) => Promise<void>
+  readonly onAnswer: (verb: Verb, details?: AnswerDetails) => Promise<void>
 }
 
 function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps) {
@@ -114,28 +118,23 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
       {problem !== undefined ? (
         <FieldProblem problem={problem} />
       ) : (
-        <pre
-          id={payloadId}
-          class={payload?.isCommand === true ? 'command' : undefined}
-          tabIndex={0}
-          aria-label="Exactly what will be done"
-        >
-          <code>{payload?.text ?? 'Loading what will be done …'}</code>
+        <pre id={payloadId} tabIndex={0} aria-label="Exactly what will be done">
+          <code>{payload ?? 'Loading what will be done …'}</code>
         </pre>
       )}
       {approval.approvals_needed > 1 && <p class="approval-people">{describePeople(approval)}</p>}
       {approval.escalated_to.length > 0 && <p class="approval-people">{describeAsked(approval)}</p>}
       {approval.form && <ApprovalForm form={approval.form} id={approval.id} formRef={form} />}
       <Details approval={approval} />
-      <Actions
+      <ApprovalActions
         approval={approval}
         now={now}
         payloadId={payloadId}
         isLoaded={loaded !== undefined}
-        onAnswer={async (verb) => {
-          if (!form.current || verb === 'reject') await onAnswer(verb)
+        onAnswer={async (verb, reason) => {
+          if (!form.current || verb === 'reject') await onAnswer(verb, { reason })
           // The browser shows what is wrong with a field.
-          else if (form.current.reportValidity()) await onAnswer(verb, readAnswers(form.current))
+          else if (form.current.reportValidity()) await onAnswer(verb, { content: readAnswers(form.current) })
         }}
       />
     </article>
@@ -175,6 +174,7 @@ function useWholeApproval(approval: Approval, approvals: PendingApprovals) {
 }
 
 function Details({ approval }: { readonly approval: Approval }) {
+  const [explaining, setExplaining] = useState(false)
   return (
     <details class="approval-details">
       <summary>Details</summary>
@@ -185,85 +185,14 @@ function Details({ approval }: { readonly approval: Approval }) {
       {approval.session_covers !== null && (
         <p>“For this conversation” covers {escapeHidden(approval.session_covers)}, until the conversation ends.</p>
       )}
+      {approval.scopes.includes('once') && !approval.form && (
+        <button type="button" class="approval-always" onClick={() => setExplaining(true)}>
+          Always …
+        </button>
+      )}
+      {explaining && <AlwaysDialog approval={approval} onClose={() => setExplaining(false)} />}
     </details>
   )
-}
-
-interface ActionsProps {
-  readonly approval: Approval
-  readonly now: number
-  readonly payloadId: string
-  /** Nothing can be approved before it is shown whole. */
-  readonly isLoaded: boolean
-  readonly onAnswer: (verb: Verb) => Promise<void>
-}
-
-function Actions({ approval, now, payloadId, isLoaded, onAnswer }: ActionsProps) {
-  const isGuarded = useClickGuard()
-  const [working, setWorking] = useState(false)
-  const answer = async (verb: Verb): Promise<void> => {
-    setWorking(true)
-    try {
-      await onAnswer(verb)
-    } finally {
-      setWorking(false)
-    }
-  }
-  const canReject = !isGuarded && !working
-  const canApprove = canReject && isLoaded
-  return (
-    <div class="approval-actions">
-      <Deadline expiresAt={approval.expires_at} now={now} />
-      <button type="button" disabled={!canReject} aria-describedby={payloadId} onClick={() => void answer('reject')}>
-        Reject
-      </button>
-      {approval.scopes.includes('session') && (
-        <button
-          type="button"
-          disabled={!canApprove}
-          aria-describedby={payloadId}
-          title={approval.session_covers === null ? undefined : `Covers ${approval.session_covers}`}
-          onClick={() => void answer('session')}
-        >
-          For this conversation
-        </button>
-      )}
-      {approval.scopes.includes('once') ? (
-        <button
-          type="button"
-          class="primary"
-          disabled={!canApprove}
-          aria-describedby={payloadId}
-          onClick={() => void answer('once')}
-        >
-          {approval.form ? 'Send' : 'Approve once'}
-        </button>
-      ) : (
-        <p class="hint">It holds from then on: whoever has the API key can approve it.</p>
-      )}
-    </div>
-  )
-}
-
-function Deadline({ expiresAt, now }: { readonly expiresAt: string; readonly now: number }) {
-  const seconds = Math.max(0, Math.ceil((Date.parse(expiresAt) - now) / 1000))
-  if (seconds === 0) return <p class="hint">The time is up.</p>
-  const left = seconds > 120 ? `${Math.ceil(seconds / 60)} min` : `${seconds} s`
-  return (
-    <p class="hint">
-      Counts as rejected in <span role="timer">{left}</span>.
-    </p>
-  )
-}
-
-/** Whether the buttons are too new to be clicked. */
-function useClickGuard(): boolean {
-  const [guarded, setGuarded] = useState(true)
-  useEffect(() => {
-    const timer = setTimeout(() => setGuarded(false), CLICK_GUARD_MS)
-    return () => clearTimeout(timer)
-  }, [])
-  return guarded
 }
 
 function useNow(running: boolean): number {

@@ -5,10 +5,9 @@ export const riskDescriptions: Readonly<Record<string, string>> = {
   critical: 'What it does may not be possible to undo.',
 }
 
-/** Exactly what the tool call will do, with nothing hidden; `isCommand` when it runs a command line. */
-export function describePayload(payload: unknown): { readonly text: string; readonly isCommand: boolean } {
-  const command = describeCommand(payload)
-  return { text: command ?? describeArguments(payload), isCommand: command !== undefined }
+/** Exactly what the tool call will do, with nothing hidden. */
+export function describePayload(payload: unknown): string {
+  return describeCommand(payload) ?? describeArguments(payload)
 }
 
 /** A command followed by its other arguments, one on each line. `undefined` if there is no command. */

@@ -1,6 +1,7 @@
 import { ApiError, explain } from './api.ts'
 import type { Api } from './api.ts'
 import type { FormAnswers } from './approval-form.tsx'
+import { canNotify } from './approval-notifications.ts'
 import { Observable } from './observable.ts'
 import type { Approval, Grant } from './wire.ts'
 
@@ -9,6 +10,12 @@ const busyMs = 3000
 const idleMs = 10_000
 /** A daemon without approvals is polled again in case they are switched on. */
 const absentMs = 120_000
+
+/** What goes with an answer: the reason of a rejection, or what was filled in. */
+export interface AnswerDetails {
+  readonly reason?: string | undefined
+  readonly content?: FormAnswers | undefined
+}
 
 /** The pending approvals. */
 export class PendingApprovals {
@@ -63,9 +70,9 @@ export class PendingApprovals {
     return this.#api.approval(id)
   }
 
-  async answer(id: string, verb: 'once' | 'session' | 'reject', content?: FormAnswers): Promise<void> {
+  async answer(id: string, verb: 'once' | 'session' | 'reject', details?: AnswerDetails): Promise<void> {
     try {
-      await this.#api.answerApproval(id, verb, content)
+      await this.#api.answerApproval(id, verb, details)
       this.problem.set(undefined)
       this.pending.update((known) => known.filter((approval) => approval.id !== id))
     } catch (error) {
@@ -96,9 +103,9 @@ export class PendingApprovals {
     clearTimeout(this.#timer)
     if (!this.#started) return
     const delayMs = this.#absent ? absentMs : this.#busy() || this.pending.value.length > 0 ? busyMs : idleMs
-    // A page in the background does not poll; it polls at once when it is shown again.
+    // A page in the background polls only to notify; another one does it when it is shown again.
     this.#timer = setTimeout(() => {
-      if (document.hidden) this.#wait()
+      if (document.hidden && !canNotify()) this.#wait()
       else void this.refresh()
     }, delayMs)
   }

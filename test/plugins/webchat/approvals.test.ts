@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { accessibilityProblems } from './accessibility.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 import type { BuiltPage, Tab } from './browser.ts'
 
@@ -83,6 +84,9 @@ test('it is rejected with the keyboard alone, and the focus goes back to the mes
     presses++
   )
     await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Enter')
+  const reason = page.getByLabel('Reason, which the agent reads')
+  await expect.poll(() => reason.evaluate((field) => field === document.activeElement)).toBe(true)
   await page.keyboard.press('Enter')
   await page.locator('.answer', { hasText: 'a person rejected it' }).waitFor()
   await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('message-box')
@@ -249,6 +253,93 @@ test('a command is put in a sentence and in large type, and approved for the con
   expect((await host.json('GET', '/api/approvals/grants')).body.grants).toEqual([])
   await say('use shell_exec {"command": "date +%s"}')
   await card.getByRole('button', { name: 'Reject' }).click()
+  await card.getByRole('button', { name: 'Reject' }).click()
   await card.waitFor({ state: 'detached' })
+  expect(tab.complaints).toEqual([])
+})
+
+test('the agent reads why it was rejected', async () => {
+  await using host = await daemon()
+  await using tab = await asking(host, 'three')
+  const { page } = tab
+  const card = page.getByRole('article', { name: /wants to use launch/ })
+  await card.getByRole('button', { name: 'Reject' }).click()
+  await card.getByLabel('Reason, which the agent reads').press('Escape')
+  await card.getByRole('button', { name: 'Approve once' }).waitFor()
+  const reject = card.getByRole('button', { name: 'Reject' })
+  expect(await reject.evaluate((button) => button === document.activeElement)).toBe(true)
+  await card.getByRole('button', { name: 'Reject' }).click()
+  await card.getByLabel('Reason, which the agent reads').fill('not on a Friday')
+  await screenshot(tab, 'approval-reason')
+  expect(await accessibilityProblems(page)).toEqual([])
+  await card.getByRole('button', { name: 'Reject' }).click()
+  await page.locator('.answer', { hasText: 'not on a Friday' }).waitFor()
+  expect((await host.json('GET', '/api/approvals')).body.approvals[0]).toMatchObject({
+    status: 'rejected',
+    reason: 'not on a Friday',
+  })
+  expect(tab.complaints).toEqual([])
+})
+
+test('“Always …” says which key of the file decides, and approves nothing', async () => {
+  await using host = await daemon()
+  await using tab = await asking(host, 'four')
+  const { page } = tab
+  const card = page.getByRole('article', { name: /wants to use launch/ })
+  await card.getByText('Details').click()
+  await card.getByRole('button', { name: 'Always …' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Let digger do this without asking?' })
+  const [approval] = (await host.json('GET', '/api/approvals')).body.approvals
+  await dialog.getByText(`"${approval.agent_id}" = "never"`).waitFor()
+  await screenshot(tab, 'approval-always')
+  expect(await accessibilityProblems(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  await card.getByRole('button', { name: 'Approve once' }).waitFor()
+  expect((await host.json('GET', '/api/approvals')).body.approvals[0].status).toBe('pending')
+  expect(tab.complaints).toEqual([])
+})
+
+test('approvals become notifications once the user asked for them, while the page is not in view', async () => {
+  await using host = await daemon()
+  const { body: agents } = await host.json('GET', '/api/agents')
+  const ask = (action: string): Promise<unknown> =>
+    host.json('POST', '/api/approvals', { agent_id: agents[0].id, action, payload: { action } })
+  await using tab = await openTab(browser, host.url, {
+    async before(page) {
+      // The notifications of the browser, which a headless one has no place for.
+      await page.addInitScript(() => {
+        const shown: string[] = []
+        class Fake extends EventTarget {
+          static permission = 'default'
+          static requestPermission(): Promise<string> {
+            Fake.permission = 'granted'
+            return Promise.resolve('granted')
+          }
+          constructor(title: string, { body }: { body: string }) {
+            super()
+            shown.push(`${title}: ${body}`)
+          }
+          close(): void {}
+        }
+        Object.assign(window, { Notification: Fake, shown, away: false })
+        Object.defineProperty(document, 'hidden', { get: () => (window as unknown as { away: boolean }).away })
+      })
+    },
+  })
+  const { page } = tab
+  await ask('first')
+  await page.getByRole('article', { name: /wants to use first/ }).waitFor()
+  expect(await page.evaluate('Notification.permission')).toBe('default')
+  await page.getByRole('button', { name: 'Notify me of the next ones' }).click()
+  await page.getByRole('button', { name: 'Notify me of the next ones' }).waitFor({ state: 'detached' })
+  await ask('second')
+  await page.getByRole('article', { name: /wants to use second/ }).waitFor()
+  expect(await page.evaluate('window.shown')).toEqual([])
+  await page.evaluate('window.away = true')
+  await ask('third')
+  await expect
+    .poll(() => page.evaluate<string[]>('window.shown'))
+    .toEqual([expect.stringMatching(/^assistant needs your approval: third/)])
+  expect(await page.title()).toMatch(/^\(3\) Approvals wait/)
   expect(tab.complaints).toEqual([])
 })
