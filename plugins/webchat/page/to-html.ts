@@ -18,6 +18,8 @@ const pieceChars = 4000
 const sliceRows = 100
 /** Cells of a table that are drawn at a time. */
 const sliceCells = 1500
+/** Links, formulas and other parts of a paragraph that are drawn at a time. */
+const sliceParts = 1000
 /** Characters of code that are drawn at a time. */
 const sliceCode = 20_000
 
@@ -120,7 +122,7 @@ function flattenLine(line: string): string {
   return lead + line.slice(indent.length, kept) + rest
 }
 
-/** Long lists, tables and code in several pieces. */
+/** Long paragraphs, lists, tables and code in several pieces. */
 function sliced(block: Token): Token[] {
   if (isList(block) && block.items.length > sliceRows) {
     const start = typeof block.start === 'number' ? block.start : 1
@@ -130,6 +132,8 @@ function sliced(block: Token): Token[] {
       ...(block.ordered ? { start: start + at * sliceRows } : {}),
     }))
   }
+  if (isParagraph(block) && block.tokens.length > sliceParts)
+    return slices(block.tokens, sliceParts).map((tokens) => ({ ...block, tokens }))
   if (isTable(block)) {
     const rows = Math.max(1, Math.min(sliceRows, Math.floor(sliceCells / block.header.length)))
     if (block.rows.length > rows) return slices(block.rows, rows).map((some) => ({ ...block, rows: some }))
@@ -151,6 +155,7 @@ function sliced(block: Token): Token[] {
 function slices<T>(rows: readonly T[], size = sliceRows): T[][] {
   return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size))
 }
+const isParagraph = (block: Token): block is Tokens.Paragraph => block.type === 'paragraph'
 const isList = (block: Token): block is Tokens.List => block.type === 'list'
 const isTable = (block: Token): block is Tokens.Table => block.type === 'table'
 

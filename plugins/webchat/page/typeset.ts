@@ -7,6 +7,8 @@ import { WorkerQueue } from './worker-queue.ts'
 /** What takes longer stays as it is written. */
 const MAX_MS = 10_000
 const MAX_MATH_CHARS = 5000
+/** To watch thousands within one paragraph takes the browser seconds: the others stay as they are written. */
+const MAX_PER_BLOCK = 200
 /** A longer formula within a sentence scrolls by itself. */
 const WIDE_MATH_CHARS = 60
 
@@ -28,7 +30,7 @@ let visible: IntersectionObserver | undefined
 /** Colours the code and lays out the formulas of a block that does not change any more, each when it comes into view. */
 export function typesetWhenVisible(block: HTMLElement): () => void {
   visible ??= new IntersectionObserver(onSeen)
-  const found = [...block.querySelectorAll<HTMLElement>('pre[data-language], [data-math]')]
+  const found = [...block.querySelectorAll<HTMLElement>('pre[data-language], [data-math]')].slice(0, MAX_PER_BLOCK)
   for (const element of found) visible.observe(element)
   return () => {
     for (const element of found) visible?.unobserve(element)

@@ -156,7 +156,13 @@ test.each([
 ] as const)('an answer with everything is readable in the %s theme, %i pixels wide', async (colorScheme, width) => {
   await using tab = await openTab(browser, host.url, { colorScheme, viewport: { width, height: 900 } })
   fake.script(
-    { reasoning: ['First I look at the clock, then I explain.'], calls: [{ name: 'system_time', args: {} }] },
+    {
+      reasoning: ['First I look at the clock, then I explain.'],
+      calls: [
+        { name: 'system_time', args: {} },
+        { name: 'kv_get', args: { nothing: true } },
+      ],
+    },
     { text: [everything] },
   )
   await tab.say('show me everything')
@@ -170,7 +176,8 @@ test.each([
   await answer.locator('.token-keyword').first().waitFor()
   await answer.locator('div.math').waitFor()
   await answer.locator('.reasoning summary').click()
-  await answer.locator('.tool summary').click()
+  await answer.locator('.tool.done summary', { hasText: 'system_time' }).click()
+  await answer.locator('.tool.failed summary', { hasText: 'kv_get' }).waitFor()
   await screenshot(tab, `everything-${colorScheme}-${width}`)
   expect(await accessibilityProblems(tab.page)).toEqual([])
   expect(tab.complaints).toEqual([])
