@@ -11,11 +11,16 @@ export type {
   ConfigSchema,
   PluginConfig,
   Sections,
+  FilePage,
   Migration,
+  PageAction,
   PageDeclaration,
+  PageEntry,
+  PageTable,
   PluginDefinition,
   Services,
   ServiceToken,
+  TablePage,
   Tokens,
 } from './host/define.ts'
 export type { RemoteEnd, RemoteMethods, RemoteService, RemoteServiceDeps } from './host/remote-service.ts'

@@ -38,23 +38,64 @@ export interface Migration {
   readonly postgresql?: string
 }
 
-/**
- * A page of a plugin. The strict content security policy applies: no inline script or style, nothing from another
- * origin.
- */
-export interface PageDeclaration {
+/** A page of a plugin: of an HTML file, or of a table that svc draws. */
+export type PageDeclaration = FilePage | TablePage
+
+/** Where a page is, and under what name. */
+export interface PageEntry {
   /** The part of its URL after `/pages/<plugin>/`, in kebab-case. */
   readonly path: string
   /** Title in the list of pages, one line. */
   readonly title: string
   /** The heading it stands under in that list; without one it stands under the last. */
   readonly group?: string
+}
+
+/**
+ * A page of a plugin with a file of its own. The strict content security policy applies: no inline script or style,
+ * nothing from another origin.
+ */
+export interface FilePage extends PageEntry {
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
   /**
    * Scripts, styles and images of the page, relative to the folder of `file`. No other file of the folder is served.
    */
   readonly assets?: readonly string[]
+}
+
+/** A page without HTML: the rows that a route answers, and buttons for other routes. All are routes of the plugin. */
+export interface TablePage extends PageEntry {
+  /** What it shows. */
+  readonly table: PageTable
+  /** What can be done there. */
+  readonly actions?: readonly PageAction[]
+}
+
+/** The answer of a GET route as a table. */
+export interface PageTable {
+  /** Path of the route, such as `/api/notes`. */
+  readonly route: string
+  /** Field of the answer that has the rows; without it the answer is a list. */
+  readonly rows?: string
+  /** What is shown of each row; the first column names it. */
+  readonly columns: readonly { readonly field: string; readonly title: string }[]
+  /** What stands there without rows, and should say what to do. */
+  readonly empty?: string
+}
+
+/** A button that calls a route, with a form before it if it has `fields`. */
+export interface PageAction {
+  /** What the button says. */
+  readonly title: string
+  /** Method of the route. */
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Path of the route. `:id` in it is the field `id` of a row, and every row has the button then. */
+  readonly route: string
+  /** Texts that the form asks for, by their names in the body. */
+  readonly fields?: readonly { readonly name: string; readonly title: string; readonly required?: boolean }[]
+  /** Asks before it is done. */
+  readonly dangerous?: boolean
 }
 
 /** Dependencies of offline work, which runs without setting up the plugin. */

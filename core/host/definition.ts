@@ -15,13 +15,32 @@ const relativePath = v.pipe(
   v.string(),
   v.regex(/^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/, 'must be a relative path of plain names, such as "page/index.html"'),
 )
-const Page = v.object({
-  path: v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be kebab-case, such as "overview"')),
-  title: line(64),
-  group: v.optional(line(32)),
-  file: v.pipe(relativePath, v.endsWith('.html', 'must be an HTML file')),
-  assets: v.optional(v.array(relativePath)),
+const routePath = v.pipe(v.string(), v.regex(/^\/[\w/:.~-]+$/, 'must be the path of a route, such as "/api/notes"'))
+const Table = v.strictObject({
+  route: routePath,
+  rows: v.optional(v.string()),
+  columns: v.pipe(v.array(v.strictObject({ field: v.string(), title: line(64) })), v.minLength(1, 'must not be empty')),
+  empty: v.optional(line(200)),
 })
+const Action = v.strictObject({
+  title: line(64),
+  method: v.picklist(['POST', 'PUT', 'PATCH', 'DELETE'], 'must be POST, PUT, PATCH or DELETE'),
+  route: routePath,
+  fields: v.optional(v.array(v.strictObject({ name: v.string(), title: line(64), required: v.optional(v.boolean()) }))),
+  dangerous: v.optional(v.boolean()),
+})
+const Page = v.pipe(
+  v.object({
+    path: v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be kebab-case, such as "overview"')),
+    title: line(64),
+    group: v.optional(line(32)),
+    file: v.optional(v.pipe(relativePath, v.endsWith('.html', 'must be an HTML file'))),
+    assets: v.optional(v.array(relativePath)),
+    table: v.optional(Table),
+    actions: v.optional(v.array(Action)),
+  }),
+  v.check(({ file, table }) => (file === undefined) !== (table === undefined), 'must have either a file or a table'),
+)
 
 const names = v.optional(v.array(v.pipe(v.string(), v.regex(/^\S+$/, 'must be a name without spaces'))))
 const flag = v.optional(v.boolean('must be true or false'))

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import type { PluginStatus } from 'svc/internal'
+import type { PageDeclaration } from 'svc/sdk'
 import type { IntegrationEntry } from '../integrations/contract.ts'
 import type { Extension, Origin, Plugin, Registered } from './schema.ts'
 import type { Installed } from './store.ts'
@@ -56,7 +57,7 @@ function registeredBy({ name, ledger, pages }: PluginStatus): Registered {
     channels: namesOf('channel'),
     providers: namesOf('provider'),
     metrics: labelsOf('metric'),
-    pages: pages.map(({ path, file }) => `/pages/${name}/${path}/${file.slice(file.lastIndexOf('/') + 1)}`),
+    pages: pages.map((page) => `/pages/${name}/${page.path}/${pageFileName(page)}`),
   }
 }
 
@@ -100,4 +101,9 @@ export function toExtension(status: PluginStatus, entry: Installed | undefined):
     tool_count: status.ledger.filter(({ kind }) => kind === 'tool').length,
     installed_at: entry?.installed_at ?? null,
   }
+}
+
+/** As its address ends. */
+function pageFileName(page: PageDeclaration): string {
+  return 'file' in page && page.file !== undefined ? page.file.slice(page.file.lastIndexOf('/') + 1) : 'index.html'
 }

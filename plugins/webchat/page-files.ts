@@ -1,7 +1,7 @@
 import { framedFile, openConfined } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
-import type { PageDeclaration, Reply } from 'svc/sdk'
+import type { FilePage, PageDeclaration, Reply } from 'svc/sdk'
 
 /** A larger file is not read into memory. */
 const MAX_BYTES = 16_777_216
@@ -24,6 +24,7 @@ const KIT: ReadonlySet<string> = new Set([
   'login.js',
   'navigation.js',
   'owner-key.js',
+  'table-page.js',
   'tables.js',
 ])
 
@@ -69,15 +70,16 @@ const compare = (one: string, other: string): number => (one === other ? 0 : one
 export function pageFile(plugins: Plugins, { plugin: name, page: path, file }: PageFile): Promise<Reply> {
   const { plugin, page } = findPage(plugins, name, path)
   // Whatever is served here can read the key: of a plugin that is not trusted it is only the frame around its page.
-  if (isFramed(plugin) && file === fileName(page)) return serveKit(plugins, 'frame.html')
-  if (isFramed(plugin)) throw noFile(file)
+  if (file === fileName(page) && !hasFile(page)) return serveKit(plugins, 'table-page.html')
+  if (file === fileName(page) && isFramed(plugin)) return serveKit(plugins, 'frame.html')
+  if (!hasFile(page) || isFramed(plugin)) throw noFile(file)
   return serve(plugin.folder, declaredFile(page, file))
 }
 
 /** A file of a page that is shown in a frame. */
 export async function fileInFrame(plugins: Plugins, params: PageFile): Promise<Reply> {
   const { plugin, page } = findPage(plugins, params.plugin, params.page)
-  if (!isFramed(plugin)) throw noFile(params.file)
+  if (!hasFile(page) || !isFramed(plugin)) throw noFile(params.file)
   return inFrame(await read(plugin.folder, declaredFile(page, params.file)))
 }
 
@@ -94,11 +96,21 @@ export async function kitFileInFrame(plugins: Plugins, file: string): Promise<Re
   return inFrame(await read(kitFolder(plugins), `pages/kit/${file}`))
 }
 
-/** What the frame around a page needs to know. */
+/** What the page around a frame, and one without HTML, need to know. */
 export function describePage(plugins: Plugins, params: Omit<PageFile, 'file'>) {
   const { plugin, page } = findPage(plugins, params.plugin, params.page)
+  const { title } = page
+  if (!hasFile(page)) {
+    const actions = (page.actions ?? []).map((action) => ({
+      dangerous: false,
+      ...action,
+      fields: [...(action.fields ?? [])],
+    }))
+    const table = { ...page.table, columns: [...page.table.columns] }
+    return { plugin: plugin.name, title, frame_url: null, table, actions }
+  }
   const frame = isFramed(plugin) ? `/frames/${plugin.name}/${page.path}/${fileName(page)}` : null
-  return { plugin: plugin.name, title: page.title, frame_url: frame }
+  return { plugin: plugin.name, title, frame_url: frame, table: null, actions: [] }
 }
 
 /** Code that runs in a process of its own is not trusted, and neither is its page. */
@@ -113,7 +125,7 @@ function findPage(plugins: Plugins, name: string, path: string) {
 }
 
 /** In the folder of the plugin. */
-function declaredFile(page: PageDeclaration, file: string): string {
+function declaredFile(page: FilePage, file: string): string {
   if (file !== fileName(page) && page.assets?.includes(file) !== true) throw noFile(file)
   return page.file.slice(0, -fileName(page).length) + file
 }
@@ -128,8 +140,9 @@ function kitFolder(plugins: Plugins): string {
   return own.folder
 }
 
-function fileName({ file }: PageDeclaration): string {
-  return file.slice(file.lastIndexOf('/') + 1)
+const hasFile = (page: PageDeclaration): page is FilePage => 'file' in page && page.file !== undefined
+function fileName(page: PageDeclaration): string {
+  return hasFile(page) ? page.file.slice(page.file.lastIndexOf('/') + 1) : 'index.html'
 }
 
 async function serve(folder: string, name: string): Promise<Reply> {

@@ -12,6 +12,24 @@ const PageView = v.object({
   title: v.string(),
   /** Of a plugin that runs in a process of its own: what the page shows in a frame. */
   frame_url: v.nullable(v.string()),
+  /** Of a page without HTML. */
+  table: v.nullable(
+    v.object({
+      route: v.string(),
+      rows: v.optional(v.string()),
+      columns: v.array(v.object({ field: v.string(), title: v.string() })),
+      empty: v.optional(v.string()),
+    }),
+  ),
+  actions: v.array(
+    v.object({
+      title: v.string(),
+      method: v.string(),
+      route: v.string(),
+      fields: v.array(v.object({ name: v.string(), title: v.string(), required: v.optional(v.boolean()) })),
+      dangerous: v.boolean(),
+    }),
+  ),
 })
 const PageParams = v.object({ plugin: v.string(), page: v.string() })
 const FileParams = v.object({ ...PageParams.entries, file: v.string() })
@@ -62,7 +80,13 @@ function pageRoute(daemon: Pick<Daemon, 'plugins'>): AnyRoute {
     returns: PageView,
     errors: ['not_found'],
     example: {
-      returns: { plugin: 'hello', title: 'Greetings', frame_url: '/frames/hello/greetings/index.html' },
+      returns: {
+        plugin: 'hello',
+        title: 'Greetings',
+        frame_url: '/frames/hello/greetings/index.html',
+        table: null,
+        actions: [],
+      },
     },
     handle: async ({ params }) => (await import('./page-files.ts')).describePage(daemon.plugins(), params),
   })

@@ -11,12 +11,7 @@ The API under /api works without the page.
 
 /** The page and its files carry no data, so they are served before a key is given. */
 export function pageRoutes(openPage: () => Promise<Page>): readonly AnyRoute[] {
-  const find = async (path: string, caching: string, request: RequestFacts): Promise<Reply | undefined> => {
-    const page = await openPage()
-    const asset = await page.find(path)
-    if (!asset) return undefined
-    return (await import('./serve-page.ts')).servePage(page, asset, caching, request)
-  }
+  const find = finderOf(openPage)
   const home = defineRoute({
     method: 'GET',
     path: '/',
@@ -78,3 +73,13 @@ export function pageRoutes(openPage: () => Promise<Page>): readonly AnyRoute[] {
 }
 
 const unchanged = { 304: { description: 'It is what If-None-Match names' } }
+
+/** Finds a file of the page; `undefined` if the build made none. */
+function finderOf(openPage: () => Promise<Page>) {
+  return async (path: string, caching: string, request: RequestFacts): Promise<Reply | undefined> => {
+    const page = await openPage()
+    const asset = await page.find(path)
+    if (!asset) return undefined
+    return (await import('./serve-page.ts')).servePage(page, asset, caching, request)
+  }
+}

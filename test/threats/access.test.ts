@@ -72,11 +72,15 @@ describe('threats: who may call', () => {
       // What an authorization server reads of this client.
       'GET /api/mcp/oauth/client-metadata.json',
       // A load balancer asks it.
+      // A page asks before it has a key whether it can be remembered.
+      'GET /api/pairing',
       'GET /api/ready',
       'GET /assets/x',
       // The address is signed, ends soon, and shows one canvas in which nothing runs.
       'GET /canvas/x/x',
       'GET /favicon.svg',
+      'GET /frames/kit/x',
+      'GET /frames/x/x/x',
       'GET /pages/kit/x',
       'GET /pages/x/x/x',
       'POST /api/channels/x/webhook',

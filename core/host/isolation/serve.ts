@@ -269,7 +269,7 @@ function describe(definition: AnyPlugin): Description {
     apiVersion,
     uses: uses && { ...uses },
     migrations: migrations?.map(({ id, sql }) => ({ id, sql })),
-    pages: pages?.map((page) => ({ ...page, assets: page.assets && [...page.assets] })),
+    pages: pages?.map((page) => ({ ...page })),
     reload,
     outbound,
     hooks: hooks?.map(({ id, kind }) => ({ id, kind })),

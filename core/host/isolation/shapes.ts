@@ -9,17 +9,7 @@ export const Description = v.object({
   apiVersion: v.optional(v.string()),
   uses: v.optional(v.record(v.string(), v.unknown())),
   migrations: v.optional(v.array(v.object({ id: v.string(), sql: v.string() }))),
-  pages: v.optional(
-    v.array(
-      v.object({
-        path: v.string(),
-        title: v.string(),
-        group: v.optional(v.string()),
-        file: v.string(),
-        assets: strings,
-      }),
-    ),
-  ),
+  pages: v.optional(v.array(v.record(v.string(), v.unknown()))),
   reload: v.optional(v.picklist(['overlap', 'exclusive'])),
   outbound: v.optional(v.picklist(['operator', 'both'])),
   hooks: v.optional(v.array(v.object({ id: v.string(), kind: v.picklist(['notify', 'gate', 'transform']) }))),

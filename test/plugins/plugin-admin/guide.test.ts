@@ -109,7 +109,17 @@ it('keeps rows in its table, which the job tidies', async () => {
   for (const text of ['one', 'two', 'three']) await host.json('POST', '/api/notes', { text })
   expect((await host.json('GET', '/api/notes')).body.notes).toHaveLength(3)
   await timer.advance(3_600_000)
-  expect((await host.json('GET', '/api/notes')).body.notes).toHaveLength(2)
+  const { notes } = (await host.json('GET', '/api/notes')).body
+  expect(notes).toHaveLength(2)
+  expect((await host.json('DELETE', `/api/notes/${notes[0].id}`)).status).toBe(200)
+  expect((await host.json('GET', '/api/notes')).body.notes).toEqual([notes[1]])
+})
+
+it('declares a page with a table of its notes', async () => {
+  const { body } = await host.json('GET', '/api/pages/notes/notes')
+  expect(body.table).toMatchObject({ route: '/api/notes', rows: 'notes' })
+  expect(body.actions.map(({ title }: { title: string }) => title)).toEqual(['Write a note', 'Delete'])
+  expect(await (await host.fetch('/pages/notes/notes/index.html')).text()).toContain('/pages/kit/table-page.js')
 })
 
 it('serves the page and its script', async () => {
