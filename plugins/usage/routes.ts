@@ -1,7 +1,8 @@
+import type * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { dayStart, hourStart, nextHour, periodStart } from './period.ts'
-import { ByAgent, ByModel, ByProvider, Daily, PeriodQuery, Summary, UsageTotal } from './schema.ts'
+import { ByAgent, ByModel, ByProvider, Daily, GroupQuery, PeriodQuery, Summary, UsageTotal } from './schema.ts'
 import type { UsageStore } from './store.ts'
 import type { UsageSums } from './sums/store.ts'
 
@@ -93,7 +94,7 @@ function summaryRoute({ sums, now, hourlyQuota }: UsageRouteDeps): AnyRoute {
   })
 }
 
-function byModelRoute({ sums }: UsageRouteDeps): AnyRoute {
+function byModelRoute({ sums, now }: UsageRouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/usage/by-model',
@@ -101,10 +102,11 @@ function byModelRoute({ sums }: UsageRouteDeps): AnyRoute {
     auth: 'bearer',
     effect: 'read',
     cost: 3,
+    query: GroupQuery,
     returns: ByModel,
-    async handle() {
+    async handle({ query }) {
       return {
-        models: (await sums.by(['model', 'provider'])).map((row) => ({
+        models: (await sums.by(['model', 'provider'], startOf(query, now))).map((row) => ({
           model: row.model,
           provider: row.provider,
           ...group(row),
@@ -114,7 +116,7 @@ function byModelRoute({ sums }: UsageRouteDeps): AnyRoute {
   })
 }
 
-function byProviderRoute({ sums }: UsageRouteDeps): AnyRoute {
+function byProviderRoute({ sums, now }: UsageRouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/usage/providers',
@@ -122,14 +124,20 @@ function byProviderRoute({ sums }: UsageRouteDeps): AnyRoute {
     auth: 'bearer',
     effect: 'read',
     cost: 3,
+    query: GroupQuery,
     returns: ByProvider,
-    async handle() {
-      return { providers: (await sums.by(['provider'])).map((row) => ({ provider: row.provider, ...group(row) })) }
+    async handle({ query }) {
+      return {
+        providers: (await sums.by(['provider'], startOf(query, now))).map((row) => ({
+          provider: row.provider,
+          ...group(row),
+        })),
+      }
     },
   })
 }
 
-function byAgentRoute({ store, sums, nameOf }: UsageRouteDeps): AnyRoute {
+function byAgentRoute({ store, sums, nameOf, now }: UsageRouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/usage/agents',
@@ -138,9 +146,10 @@ function byAgentRoute({ store, sums, nameOf }: UsageRouteDeps): AnyRoute {
     auth: 'bearer',
     effect: 'read',
     cost: 3,
+    query: GroupQuery,
     returns: ByAgent,
-    async handle() {
-      const [rows, former] = await Promise.all([sums.by(['agent_id']), store.formerNames()])
+    async handle({ query }) {
+      const [rows, former] = await Promise.all([sums.by(['agent_id'], startOf(query, now)), store.formerNames()])
       return {
         agents: await Promise.all(
           rows.map(async (row) => ({
@@ -184,6 +193,10 @@ function dailyRoute({ store, sums, now }: UsageRouteDeps): AnyRoute {
   })
 }
 
+/** Where what is asked for begins; before everything when no period is. */
+function startOf({ period }: v.InferOutput<typeof GroupQuery>, now: () => number): string {
+  return period === undefined ? '' : periodStart(period, now())
+}
 function group(row: {
   readonly input_tokens: number
   readonly output_tokens: number

@@ -4,7 +4,11 @@ const Count = v.pipe(v.number(), v.integer())
 /** USD. Only what has a known price: see `unpriced_requests`. */
 const Cost = v.number()
 
-export const PeriodQuery = v.object({ period: v.optional(v.picklist(['hour', 'day', 'week', 'month']), 'day') })
+const Period = v.picklist(['hour', 'day', 'week', 'month'])
+export const PeriodQuery = v.object({ period: v.optional(Period, 'day') })
+export const GroupQuery = v.object({
+  period: v.optional(v.pipe(Period, v.description('Only what was used in it; all there ever was when it is absent.'))),
+})
 export type Period = v.InferOutput<typeof PeriodQuery>['period']
 
 export const UsageTotal = v.object({

@@ -29,10 +29,11 @@ const Agents = v.looseObject({
 
 export default defineCommand({
   description:
-    'Show the tokens, calls and costs of the last hour, day, week and month, and of each model and agent in all. ' +
+    'Show the tokens, calls and costs of the last hour, day, week and month, and of each model and agent, in all or ' +
+    'in one period. ' +
     'A call whose price is unknown is in no sum of money.',
   args: {
-    period: { type: 'enum', options: [...periods], description: 'Only this period' },
+    period: { type: 'enum', options: [...periods], description: 'Only this period, for models and agents too' },
     ...clientArgs,
   },
   examples: [
@@ -42,23 +43,28 @@ export default defineCommand({
   ],
   async run(args) {
     const asked = args.period === undefined ? periods : periods.filter((period) => period === args.period)
-    const usage = await callDaemon(await connect(args), (client) => readUsage(client, asked))
+    const usage = await callDaemon(await connect(args), (client) => readUsage(client, asked, args.period))
     if (args.json) printJson(usage)
-    else print(render(usage))
+    else print(render(usage, args.period))
     return exits.ok
   },
 })
 
-async function readUsage(client: DaemonClient, asked: readonly string[]) {
+async function readUsage(client: DaemonClient, asked: readonly string[], period: string | undefined) {
+  const query = period === undefined ? '' : `?period=${period}`
   const [totals, { models }, { agents }] = await Promise.all([
     Promise.all(asked.map((period) => client.call('GET', `/api/usage?period=${period}`, Total))),
-    client.call('GET', '/api/usage/by-model', Models),
-    client.call('GET', '/api/usage/agents', Agents),
+    client.call('GET', `/api/usage/by-model${query}`, Models),
+    client.call('GET', `/api/usage/agents${query}`, Agents),
   ])
   return { periods: totals, models, agents }
 }
 
-function render({ periods: totals, models, agents }: Awaited<ReturnType<typeof readUsage>>): string {
+function render(
+  { periods: totals, models, agents }: Awaited<ReturnType<typeof readUsage>>,
+  period: string | undefined,
+): string {
+  const span = period === undefined ? 'IN ALL' : `LAST ${period.toUpperCase()}`
   const sums = totals.map((total) => [
     `last ${total.period}`,
     ...amounts({
@@ -73,8 +79,8 @@ function render({ periods: totals, models, agents }: Awaited<ReturnType<typeof r
   const byAgent = agents.map((row) => [row.name ?? row.agent_id, ...amounts(row)])
   return [
     renderTable(['PERIOD', ...headings], sums),
-    ...(byModel.length === 0 ? [] : [renderTable(['MODEL, IN ALL', ...headings], byModel)]),
-    ...(byAgent.length === 0 ? [] : [renderTable(['AGENT, IN ALL', ...headings], byAgent)]),
+    ...(byModel.length === 0 ? [] : [renderTable([`MODEL, ${span}`, ...headings], byModel)]),
+    ...(byAgent.length === 0 ? [] : [renderTable([`AGENT, ${span}`, ...headings], byAgent)]),
   ].join('\n\n')
 }
 

@@ -55,8 +55,8 @@ export class UsageSums {
   }
 
   /** One row for each value of the columns, the one with the most requests first, then by name. */
-  async by<K extends 'agent_id' | 'provider' | 'model'>(columns: readonly K[]): Promise<Group<K>[]> {
-    const rows = await this.#grouped('', columns)
+  async by<K extends 'agent_id' | 'provider' | 'model'>(columns: readonly K[], since = ''): Promise<Group<K>[]> {
+    const rows = await this.#grouped(since, columns)
     return rows.toSorted(
       (a, b) =>
         b.requests - a.requests ||

@@ -33,7 +33,9 @@ describe('svc usage', () => {
     expect(stdout).toMatch(/\n\nMODEL, IN ALL .*\nopenai\/\S+ +1 [^]*\n\nAGENT, IN ALL .*\nassistant +1 /)
   })
   it('has one period on request, and all of it as JSON', async () => {
-    expect((await svc('usage', '--period', 'week')).stdout).toMatch(/^PERIOD.*\nlast week .*\n\n/)
+    expect((await svc('usage', '--period', 'week')).stdout).toMatch(
+      /^PERIOD.*\nlast week .*\n\nMODEL, LAST WEEK .*\nopenai[^]*\n\nAGENT, LAST WEEK .*\nassistant +1 /,
+    )
     expect(await json('usage', '--period', 'day')).toMatchObject({
       periods: [{ period: 'day', request_count: 1 }],
       models: [{ request_count: 1 }],

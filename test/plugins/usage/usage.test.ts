@@ -45,6 +45,19 @@ describe.each(engines)('the ledger on %s', (engine) => {
     }
   }
 
+  it('groups of a period leave out what was used before it', async () => {
+    const { sums, add } = await start()
+    await add('2026-03-20T12:00:00Z', record({ model: 'old' }), record())
+    await add('2026-03-29T12:00:00Z', record())
+    const requests = async (since?: string) =>
+      (await sums.by(['model'], since)).map(({ model, requests }) => [model, requests])
+    expect(await requests(periodStart('week', NOON))).toEqual([['small', 1]])
+    expect(await requests()).toEqual([
+      ['small', 2],
+      ['old', 1],
+    ])
+  })
+
   it('sums are what was recorded, and an unknown cost is counted, not taken for 0', async () => {
     const { sums, add } = await start()
     await add(
