@@ -297,7 +297,12 @@ export class Conversation {
   async #callCommand(name: string, text: string): Promise<void> {
     const path = `/api/agents/${this.#agent.id}/commands`
     const reply = await this.#options.connection.client.call('POST', path, CommandReply, {
-      body: omitUndefined({ command: text, session_id: this.#sessionId, thinking: this.#thinking }),
+      body: omitUndefined({
+        command: text,
+        session_id: this.#sessionId,
+        thinking: this.#thinking,
+        surface: 'cli',
+      }),
       timeoutMs: COMMAND_TIMEOUT_MS,
     })
     if (this.#sessionId !== undefined) this.#sessionId = reply.session_id

@@ -32,6 +32,7 @@ const CommandBody = v.object({
   ),
   session_id: orAbsent(v.pipe(v.string(), v.uuid('Invalid session ID'), v.toLowerCase())),
   thinking: orAbsent(v.boolean()),
+  surface: v.optional(v.pipe(v.picklist(['web', 'cli']), v.description('Whose commands are known.')), 'web'),
 })
 const CommandAnswer = v.object({
   content: v.string(),
@@ -149,6 +150,7 @@ function runRoute(deps: CommandDeps): AnyRoute {
       if (body.session_id !== undefined) await checkSession(deps.sessions, agent, body.session_id)
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
+      conversation.surface = body.surface
       conversation.entryPoint = 'rest'
       conversation.effectId = effectId
       const { runCommand } = await loadCommands()

@@ -86,6 +86,15 @@ it.each<[string, (command: string) => Promise<string>]>([
     expect(help).toContain(`/${name}`)
 })
 
+it('a command of the command line alone is known there, and nowhere else', async () => {
+  expect(await line('/coin')).toBe('Heads.')
+  expect(await line('/help')).toContain('/coin: tosses a coin')
+  for (const run of [rest, socket]) expect(await run('/coin')).toContain('Unknown command /coin')
+  // In a chat whatever is no command goes to the agent.
+  expect(await chat('/coin')).not.toContain('Heads.')
+  expect(await rest('/help')).not.toContain('/coin')
+})
+
 it('lists them, and reads one with or without the slash and by another name', async () => {
   const { commands } = (await host.json('GET', '/api/commands')).body
   const names = commands.map(({ name }: { name: string }) => name)

@@ -20,6 +20,16 @@ export default definePlugin({
         run: ({ argument }) => `It rolls: ${argument}`,
       }),
     )
+    own(
+      'command of the command line',
+      commands.add({
+        name: 'coin',
+        description: 'tosses a coin',
+        surfaces: ['cli'],
+        effectOf: () => 'read',
+        run: () => 'Heads.',
+      }),
+    )
     return {}
   },
 })
