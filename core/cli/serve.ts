@@ -37,7 +37,9 @@ export async function serve(options: ServeOptions): Promise<number> {
   const growth = holdGrowth()
   prepareHome(location.home)
   // Whoever reads a hint may not have the environment of this process.
-  nameHome(location.home === findHome(undefined, { HOME: process.env['HOME'] }, '/') ? undefined : location.home)
+  using _home = nameHome(
+    location.home === findHome(undefined, { HOME: process.env['HOME'] }, '/') ? undefined : location.home,
+  )
   let settings = await readSettings(options)
   const logs = new LogFeed()
   const log = createLog({

@@ -32,9 +32,14 @@ export function launcher(entry: string = process.argv[1] ?? ''): string | undefi
 /** The home of this daemon, where a command has to be told of it. */
 let namedHome: string | undefined
 
-/** From now on command lines name this home; `undefined` for the one that every command finds by itself. */
-export function nameHome(home: string | undefined): void {
+/** Until it is disposed, command lines name this home; `undefined` for the one that every command finds by itself. */
+export function nameHome(home: string | undefined): Disposable {
   namedHome = home
+  return {
+    [Symbol.dispose]() {
+      namedHome = undefined
+    },
+  }
 }
 
 /** A command line of svc in backticks, as it is typed where this program runs. */
