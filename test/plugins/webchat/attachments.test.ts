@@ -69,6 +69,52 @@ test('a file is chosen, sent with the message, read by the model, and shown by i
   expect(tab.complaints).toEqual([])
 })
 
+test('a message with a file is shown once where the stream of the session tells of it first', async () => {
+  await using stage = await stageOf()
+  stage.fake.script({ text: ['It is heron.'] })
+  const told = Promise.withResolvers<void>()
+  await using tab = await openTab(browser, stage.host.url, {
+    before: async (page) => {
+      await page.exposeFunction('told', told.resolve)
+      await page.addInitScript(() => {
+        const { fetch } = window
+        const held = Promise.withResolvers<void>()
+        Object.assign(window, {
+          release: held.resolve,
+          WebSocket: function () {
+            throw new Error('no sockets here')
+          },
+          async fetch(...request: Parameters<typeof fetch>) {
+            const path = String(request[0])
+            const response = await fetch(...request)
+            if (path.endsWith('/message/stream')) await held.promise
+            if (!/^\/api\/sessions\/[^/]+\/stream$/.test(path)) return response
+            const watched = new TransformStream<Uint8Array, Uint8Array>({
+              transform(chunk, out) {
+                out.enqueue(chunk)
+                if (new TextDecoder().decode(chunk).includes('What is the code word?'))
+                  (window as unknown as { told(): void }).told()
+              },
+            })
+            return new Response(response.body?.pipeThrough(watched) ?? null, response)
+          },
+        })
+      })
+    },
+  })
+  const { page } = tab
+  await page.getByText('Connected over HTTP', { exact: true }).waitFor()
+  await page.locator('input[type=file]').setInputFiles(notes)
+  await attached(page, 'notes.txt')
+  await boxOf(page).fill('What is the code word?')
+  await boxOf(page).press('Enter')
+  await told.promise
+  await page.evaluate('window.release()')
+  await page.locator('.answer', { hasText: 'It is heron.' }).locator('.answer-foot').waitFor()
+  expect(await page.locator('.question').count()).toBe(1)
+  expect(await sent(page).allInnerTexts()).toEqual(['notes.txt'])
+})
+
 test('a picture is dropped or pasted, goes to the model as a picture, and needs no words', async () => {
   await using stage = await stageOf()
   stage.fake.script({ text: ['A red dot.'] })
