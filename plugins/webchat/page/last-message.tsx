@@ -17,7 +17,7 @@ export function LastMessage({ chat, onAgain }: { readonly chat: AgentChat; reado
           focusMessageBox()
         }}
       >
-        Edit and resend
+        Edit message
       </button>
       <button type="button" class="quiet" onClick={onAgain}>
         Answer again

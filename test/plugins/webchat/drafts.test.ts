@@ -91,7 +91,7 @@ test('the last message is edited and sent again, by button or with the arrow', a
   const { page } = tab
   await tab.say('plant tomatos')
   await screenshot(tab, 'last-message')
-  await page.getByRole('button', { name: 'Edit and resend' }).click()
+  await page.getByRole('button', { name: 'Edit message' }).click()
   expect(await boxOf(page).inputValue()).toBe('plant tomatos')
   expect(await page.evaluate(() => document.activeElement?.id)).toBe('message-box')
   await boxOf(page).fill('')
