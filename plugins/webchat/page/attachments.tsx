@@ -17,6 +17,7 @@ export function AttachButton({ onFiles }: { readonly onFiles: (files: readonly F
         type="file"
         multiple
         hidden
+        aria-label="Files to attach"
         onChange={({ currentTarget }) => {
           onFiles([...(currentTarget.files ?? [])])
           // So that the same file can be chosen again.
