@@ -58,6 +58,8 @@ export interface PageEntry {
 export interface FilePage extends PageEntry {
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
+  /** Where the list of pages leads, if a route of the plugin answers with the page, such as `/board`. */
+  readonly url?: string
   /**
    * Scripts, styles and images of the page, relative to the folder of `file`. No other file of the folder is served.
    */

@@ -35,6 +35,9 @@ const Page = v.pipe(
     title: line(64),
     group: v.optional(line(32)),
     file: v.optional(v.pipe(relativePath, v.endsWith('.html', 'must be an HTML file'))),
+    url: v.optional(
+      v.pipe(v.string(), v.regex(/^(?:\/[a-z0-9-]+)+$/, 'must be the path of a route of the plugin, such as "/board"')),
+    ),
     assets: v.optional(v.array(relativePath)),
     table: v.optional(Table),
     actions: v.optional(v.array(Action)),

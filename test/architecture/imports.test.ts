@@ -76,7 +76,10 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
   [/^rolldown$/, ['core/build/']],
   [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|dompurify)($|\/)/, ['plugins/webchat/page/']],
-  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/', 'plugins/channels/text/']],
+  [
+    /^marked($|\/)/,
+    ['plugins/webchat/page/', 'core/cli/terminal/', 'plugins/channels/text/', 'plugins/docs/markdown.ts'],
+  ],
   [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/', 'plugins/channels/text/']],
 ]
 

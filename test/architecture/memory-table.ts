@@ -194,6 +194,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/browser/admission.ts
       plugins/browser/driver/
       plugins/browser/processes/
+      plugins/docs/markdown.ts
       plugins/files/file-changes.ts
       plugins/files/folders.ts
       plugins/files/mount/watch.ts

@@ -3,7 +3,7 @@ import { startHost } from '../support/host.ts'
 
 /**
  * What answers without a key when one is set (Interface 5.2): the health check and whether a
- * load balancer is to send requests, the page with its parts, which carry no
+ * load balancer is to send requests, the pages with their parts, which carry no
  * data, and where a login at an MCP server comes back to.
  */
 const open = [
@@ -17,6 +17,9 @@ const open = [
   'GET /api/ready',
   'GET /assets/**:file',
   'GET /canvas/:id/:pass',
+  'GET /docs',
+  'GET /docs/guide',
+  'GET /docs/guide/**:page',
   'GET /favicon.svg',
   'GET /frames/:plugin/:page/**:file',
   'GET /frames/kit/:file',

@@ -269,7 +269,7 @@ export const Problem = v.object({
 const PluginPage = v.object({
   plugin: v.string(),
   title: v.string(),
-  url: v.pipe(v.string(), v.startsWith('/pages/')),
+  url: v.pipe(v.string(), v.regex(/^\/(?!\/)/)),
 })
 export type PluginPage = v.InferOutput<typeof PluginPage>
 export const PluginPageList = v.object({ pages: v.array(PluginPage) })

@@ -145,6 +145,7 @@ describe('the page of a plugin', () => {
     ["{ path: 'To Day', title: 'x', file: 'a.html' }", 'kebab-case'],
     ["{ path: 'a', title: 'x', file: '../../etc/passwd.html' }", 'relative path'],
     ["{ path: 'a', title: 'x', file: 'a.js' }", 'HTML'],
+    ["{ path: 'a', title: 'x', file: 'a.html', url: 'https://example.org' }", 'path of a route'],
     ["{ path: 'a', title: 'x\\u0000', file: 'a.html' }", 'control characters'],
     ["{ path: 'a', title: 'x', file: 'a.html' }, { path: 'a', title: 'y', file: 'b.html' }", 'unique'],
   ])('is rejected when it declares %s', async (pages, reason) => {

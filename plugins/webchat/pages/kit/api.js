@@ -90,7 +90,7 @@ async function* linesOf(body) {
 async function send(method, path, options) {
   const used = credential
   try {
-    return await answerOf(await request(method, path, { ...options, key: used?.key }))
+    return await answerOf(await transmit(method, path, { ...options, key: used?.key }))
   } catch (error) {
     if (error.status === 401 && used) {
       forget(used.key)
@@ -100,17 +100,17 @@ async function send(method, path, options) {
     const key = await askForOwnerKey(error.message, checkKey)
     if (key === undefined) throw error
     useKey(key)
-    return answerOf(await request(method, path, { ...options, key }))
+    return answerOf(await transmit(method, path, { ...options, key }))
   }
 }
 
 async function checkKey(key) {
-  const response = await request('GET', '/api/pages', { key })
+  const response = await transmit('GET', '/api/pages', { key })
   if (response.status === 401) throw new ApiError(401, 'The daemon does not accept this key.')
   await answerOf(response)
 }
 
-function request(method, path, { key, plugin, body, signal }) {
+function transmit(method, path, { key, plugin, body, signal }) {
   const headers = {}
   if (plugin !== undefined) headers['svc-plugin'] = plugin
   if (key !== undefined) headers.authorization = `Bearer ${key}`
@@ -127,4 +127,14 @@ async function answerOf(response) {
   const error = (await response.json().catch(() => undefined))?.error
   const message = typeof error === 'string' ? error : error?.message
   throw new ApiError(response.status, message ?? `The daemon answered ${response.status}.`, error?.details)
+}
+
+/** Sends a request with the key, and returns the `Response` whatever its status; `init` is as for `fetch`. */
+export async function request(method, path, { headers = {}, ...init } = {}) {
+  const authorization = credential === undefined ? {} : { authorization: `Bearer ${credential.key}` }
+  const fixed = { method, credentials: 'omit', cache: 'no-store', redirect: 'error' }
+  return await fetch(path, { ...fixed, ...init, headers: { ...authorization, ...headers } }).catch((error) => {
+    if (init.signal?.aborted) throw error
+    throw new ApiError(0, 'The daemon does not answer. Is it running?')
+  })
 }
