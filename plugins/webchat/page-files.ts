@@ -52,7 +52,7 @@ export function listPages(plugins: Plugins): Page[] {
       plugin: name,
       title: page.title,
       group: page.group ?? LAST_GROUP,
-      url: page.url ?? `/pages/${name}/${page.path}/${fileName(page)}`,
+      url: ('url' in page ? page.url : undefined) ?? `/pages/${name}/${page.path}/${fileName(page)}`,
     })),
   )
   return pages.toSorted(

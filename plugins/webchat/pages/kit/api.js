@@ -35,11 +35,11 @@ export async function signOut() {
   forgetAll()
   credential = undefined
   // It may have ended already.
-  if (name !== undefined) await request('POST', '/api/auth/logout', { key, body: {} }).catch(() => undefined)
+  if (name !== undefined) await transmit('POST', '/api/auth/logout', { key, body: {} }).catch(() => undefined)
   if (!device) return undefined
   try {
     await answerOf(
-      await request('DELETE', `/api/pairing/devices/${encodeURIComponent(device.device)}`, { key: device.key }),
+      await transmit('DELETE', `/api/pairing/devices/${encodeURIComponent(device.device)}`, { key: device.key }),
     )
   } catch (error) {
     if (error.status === 401) return undefined
