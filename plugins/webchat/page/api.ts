@@ -383,11 +383,7 @@ export class Api {
   #authorization(): Record<string, string> {
     return this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }
   }
-  async #accepted(
-    send: () => Promise<Response>,
-    method: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Response> {
+  async #accepted(send: () => Promise<Response>, method: string, signal: AbortSignal | undefined): Promise<Response> {
     let response: Response
     try {
       response = await send()

@@ -58,7 +58,10 @@ describe('the requests of the documents', () => {
     const address = host.url.replace('http://', '')
     const script = blocks.map(({ text }) => text.replaceAll(/(?:localhost|127\.0\.0\.1):4545/g, address)).join('\n')
     const { stderr } = await promisify(execFile)('bash', ['-c', `${prelude}\n${script}\nexit 0`], {
+      // Where files that a reader makes belong.
+      cwd: home,
       env: { ...process.env, SVC_API_KEY: 'not-asked-for', SVC_WEBHOOK_TOKEN: WEBHOOK_TOKEN },
+      timeout: 50_000,
     })
     const answers = [...stderr.matchAll(/^(\d{3}|skipped) .*$/gm)]
     expect(answers.length).toBeGreaterThan(0)
