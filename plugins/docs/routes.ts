@@ -60,10 +60,13 @@ export function docsRoutes(daemon: Pick<Daemon, 'plugins'>): readonly AnyRoute[]
     produces: 'text/html',
     answers: { 404: { description: 'The guide has no such page', type: 'text/html' } },
     errors: ['not_found'],
-    async handle({ params }) {
+    async handle({ params, header }) {
       const guide = await openGuide()
       const found = await guide.page(params.page)
-      return found === undefined ? reply(await guide.missing(params.page), html, 404) : reply(found, html)
+      if (found !== undefined) return reply(found, html)
+      // A person gets a page, and a program an error.
+      if (header('accept')?.includes('text/html')) return reply(await guide.missing(params.page), html, 404)
+      throw new Refusal('not_found', `The guide has no page ${params.page}: GET /docs/guide lists them`)
     },
   })
   return [reference, home, page]

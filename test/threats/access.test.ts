@@ -71,13 +71,17 @@ describe('threats: who may call', () => {
       'GET /api/mcp/oauth/callback',
       // What an authorization server reads of this client.
       'GET /api/mcp/oauth/client-metadata.json',
-      // A load balancer asks it.
       // A page asks before it has a key whether it can be remembered.
       'GET /api/pairing',
+      // A load balancer asks it.
       'GET /api/ready',
       'GET /assets/x',
       // The address is signed, ends soon, and shows one canvas in which nothing runs.
       'GET /canvas/x/x',
+      // Pages without data: the reference asks for the key, and the guide is that of every daemon.
+      'GET /docs',
+      'GET /docs/guide',
+      'GET /docs/guide/x',
       'GET /favicon.svg',
       'GET /frames/kit/x',
       'GET /frames/x/x/x',

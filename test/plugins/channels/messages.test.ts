@@ -252,7 +252,7 @@ describe('commands', () => {
     expect(set).toBe('It rolls: set')
 
     const { commands } = await api('GET', '/api/commands')
-    expect(commands.at(-1)).toEqual({
+    expect(commands).toContainEqual({
       cmd: '/dice',
       desc: '[what]: rolls the dice',
       name: 'dice',

@@ -74,7 +74,6 @@ test('signing out leaves no draft in the tab', async () => {
   await using tab = await openTab(browser, host.url)
   const { page } = tab
   await page.getByLabel('API key').fill('sesame-0123456789')
-  await page.getByLabel(/^Remember it on this device/).check()
   await page.getByRole('button', { name: 'Open the chat' }).click()
   await page.getByText('Connected', { exact: true }).waitFor()
   await boxOf(page).fill('a secret thought')

@@ -137,7 +137,7 @@ it('says that a run waits for a person, and fails when it is cancelled', async (
   const { code, stdout, stderr } = await running
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr).toContain(`run ${run.id} began`)
-  expect(stderr).toMatch(/step "sure" waits for a person: .*approvals list/)
+  expect(stderr).toMatch(/step "sure" waits for a person: .*approval list/)
   expect(stderr).toContain(`run ${run.id} is Cancelled`)
 })
 
