@@ -30,7 +30,7 @@ async function open(path = '/docs', options: Parameters<typeof openTab>[2] = {})
     path,
     ...options,
     before: async (page) => {
-      await page.addInitScript((key) => localStorage.setItem('svc.remembered', JSON.stringify({ key })), KEY)
+      await page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY)
     },
   })
   await tab.page.getByRole('status').filter({ hasText: 'routes' }).waitFor()
