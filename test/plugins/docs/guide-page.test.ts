@@ -95,7 +95,7 @@ describe('the guide', () => {
     await using tab = await openTab(browser, host.url, { path: '/docs/guide/channels/telegram' })
     const { page } = tab
     const pages = page.getByRole('navigation', { name: 'Pages' }).getByRole('region', { name: 'Operations' })
-    expect(await pages.getByRole('link').allInnerTexts()).toEqual(['API reference', 'Guide'])
+    await expect.poll(() => pages.getByRole('link').allInnerTexts()).toEqual(['API reference', 'Guide'])
     const contents = page.getByRole('navigation', { name: 'Guide' })
     expect(await contents.locator('[aria-current]').allInnerTexts()).toEqual(['Channels'])
     await contents.getByRole('link', { name: 'budgets', exact: false }).first().click()
