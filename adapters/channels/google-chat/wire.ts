@@ -44,7 +44,7 @@ export const Attachment = v.object({
   contentName: Text,
   contentType: Text,
   attachmentDataRef: v.object({
-    resourceName: v.pipe(v.string(), v.maxLength(2000), v.regex(/^(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\s?#\\]+$/)),
+    resourceName: v.pipe(v.string(), v.regex(/^(?!(?:.{0,2000}\/)?\.{1,2}(?:\/|$))[^\s?#\\]{1,2000}$/)),
   }),
 })
 

@@ -6,7 +6,7 @@ import * as v from 'valibot'
  * and https://learn.microsoft.com/linkedin/marketing/community-management/shares/comments-api (looked up in November
  * 2026).
  */
-const Urn = v.pipe(v.string(), v.regex(/^urn:li:[A-Za-z]+:[\w(),:.=-]{1,300}$/))
+const Urn = v.pipe(v.string(), v.regex(/^urn:li:[A-Za-z]{1,64}:[\w(),:.=-]{1,300}$/))
 /** A post or its thread of comments, and the number of the comment in it. */
 export const CommentUrn = v.pipe(
   v.string(),

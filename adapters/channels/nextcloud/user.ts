@@ -5,7 +5,7 @@ import { NextcloudEvents } from './events.ts'
 import { NextcloudUserApi } from './user-api.ts'
 
 type Link = ChannelLink<NextcloudConfig>
-const Reference = v.object({ path: v.pipe(v.string(), v.regex(/^(?!(?:.*\/)?\.{1,2}(?:\/|$))[^\0]+$/)) })
+const Reference = v.object({ path: v.pipe(v.string(), v.regex(/^(?!(?:.{0,4096}\/)?\.{1,2}(?:\/|$))[^\0]{1,4096}$/)) })
 
 /** An account of the server, which reads and writes as a person does. */
 export async function openUser(link: Link): Promise<ChannelConnection> {

@@ -31,7 +31,7 @@ export const Parameter = v.object({
 export type Parameter = v.InferOutput<typeof Parameter>
 
 /** `users/ada`, `guests/…`, `bots/…` */
-const Actor = v.object({ type: v.string(), id: v.pipe(v.string(), v.regex(/^\w+\/.{1,255}$/)), name: Text })
+const Actor = v.object({ type: v.string(), id: v.pipe(v.string(), v.regex(/^\w{1,64}\/.{1,255}$/)), name: Text })
 const Note = v.object({ id: LooseId, name: Text, content: v.string() })
 
 /** A request of the server to the webhook, in the vocabulary of Activity Streams. */

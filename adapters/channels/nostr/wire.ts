@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 
 /** Only the fields that are read. Source: https://github.com/nostr-protocol/nips (looked up in November 2026) */
-const Hex32 = v.pipe(v.string(), v.length(64), v.regex(/^[0-9a-f]+$/))
+const Hex32 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 const Tags = v.pipe(v.array(v.array(v.string())), v.maxLength(2000))
 
 /** Seconds, as everywhere in Nostr. */
@@ -29,7 +29,7 @@ export const Rumor = v.object({
 })
 export type Rumor = v.InferOutput<typeof Rumor>
 
-export const Event = v.object({ ...Rumor.entries, sig: v.pipe(v.string(), v.length(128), v.regex(/^[0-9a-f]+$/)) })
+export const Event = v.object({ ...Rumor.entries, sig: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)) })
 export type Event = v.InferOutput<typeof Event>
 
 const Words = v.optional(v.string(), '')

@@ -5,16 +5,16 @@ import * as v from 'valibot'
  * https://github.com/threema-ch/threema-msgapi-sdk-python (looked up in November 2026)
  */
 export const ThreemaId = v.pipe(v.string(), v.length(8), v.regex(/^[*A-Z0-9][A-Z0-9]{7}$/))
-const hex = (length: number) => v.pipe(v.string(), v.length(length), v.regex(/^[0-9a-f]+$/i))
+const hex = (length: number) => v.pipe(v.string(), v.regex(new RegExp(`^[0-9a-f]{${length}}$`, 'i')))
 
 /** What Threema sends to the webhook, after its `mac` was checked. */
 export const Callback = v.object({
   from: ThreemaId,
   to: ThreemaId,
   messageId: hex(16),
-  date: v.pipe(v.string(), v.maxLength(16), v.regex(/^\d+$/)),
+  date: v.pipe(v.string(), v.regex(/^\d{1,16}$/)),
   nonce: hex(48),
-  box: v.pipe(v.string(), v.maxLength(16_384), v.regex(/^(?:[0-9a-f]{2})+$/i)),
+  box: v.pipe(v.string(), v.regex(/^(?:[0-9a-f]{2}){1,8192}$/i)),
   nickname: v.optional(v.pipe(v.string(), v.maxLength(1000))),
 })
 export type Callback = v.InferOutput<typeof Callback>

@@ -12,9 +12,9 @@ export const Envelope = v.object({ Encrypt: v.pipe(v.string(), v.minLength(1)) }
 /** A message, from XML: every value is a text. Events have no `MsgId`. */
 export const Message = v.object({
   FromUserName: Name,
-  CreateTime: v.pipe(v.string(), v.maxLength(16), v.regex(/^\d+$/)),
+  CreateTime: v.pipe(v.string(), v.regex(/^\d{1,16}$/)),
   MsgType: v.string(),
-  MsgId: v.optional(v.pipe(v.string(), v.maxLength(64), v.regex(/^\d+$/))),
+  MsgId: v.optional(v.pipe(v.string(), v.regex(/^\d{1,64}$/))),
   Content: Text,
   MediaId: v.optional(v.pipe(v.string(), v.maxLength(1000)), ''),
   Format: v.optional(v.pipe(v.string(), v.maxLength(32)), ''),

@@ -6,7 +6,7 @@ import { ZulipConfig } from './config.ts'
 import { ZulipEvents } from './events.ts'
 
 const Reference = v.object({
-  path: v.pipe(v.string(), v.startsWith('/user_uploads/'), v.regex(/^(?!.*\.\.)[^\s?#]+$/)),
+  path: v.pipe(v.string(), v.startsWith('/user_uploads/'), v.regex(/^(?!.{0,4096}\.\.)[^\s?#]{1,4096}$/)),
 })
 
 async function open(link: ChannelLink<ZulipConfig>): Promise<ChannelConnection> {
