@@ -166,7 +166,7 @@ function createLinkDeps(ctx: HostContext, registry: AdapterRegistry): LinkDeps {
     networkOf({ channel, source }) {
       const network = isBuiltIn(ctx, channel) ? ctx : registry.network(channel)
       if (!network) throw new Refusal('conflict', `There is no adapter for ${channel}: install its plugin`)
-      return source === 'file' ? (network.operator ?? network) : network
+      return { network, operator: source === 'file' ? network.operator : undefined }
     },
     // A program does whatever the daemon may do, so nobody but the operator chooses one.
     spawnOf: ({ channel, source }) => (source === 'file' && isBuiltIn(ctx, channel) ? ctx.spawn : undefined),

@@ -2,6 +2,7 @@ import type { ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
 import type { Logger, PluginNetwork, Spawn, Vault } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import type { Clock } from 'svc/internal'
+import { isNamed, namedHosts } from './named-hosts.ts'
 import { programStarter } from './programs.ts'
 import type { ConnectionStore } from './store.ts'
 
@@ -10,10 +11,14 @@ export interface LinkDeps {
   readonly vault: Pick<Vault, 'read' | 'write'>
   readonly clock: Clock
   readonly log: Logger
-  /** The network as this account may use it: only accounts of the file reach private addresses. */
-  readonly networkOf: (account: Account) => PluginNetwork
+  /** The network as this account may use it. `operator`, for accounts of the file alone, reaches private addresses. */
+  readonly networkOf: (account: Account) => AccountNetwork
   /** Who starts the programs of this account; `undefined` if it may have none. */
   readonly spawnOf: (account: Account) => Pick<Spawn, 'find' | 'start'> | undefined
+}
+export interface AccountNetwork {
+  readonly network: PluginNetwork
+  readonly operator?: PluginNetwork | undefined
 }
 /** What differs from one connection of an account to the next. */
 export interface LinkSession {
@@ -31,16 +36,19 @@ export function createLink(
 ): ChannelLink<Record<string, unknown>> {
   const { clock, log } = deps
   const { signal, receive, heard } = session
-  const network = deps.networkOf(account)
+  const { network, operator } = deps.networkOf(account)
+  const hosts = namedHosts(session.config)
+  // A message or a server may name any other address: whoever wrote it must not reach what is private.
+  const networkTo = (url: string | URL): PluginNetwork => (operator && isNamed(hosts, url) ? operator : network)
   const until = (own: AbortSignal | undefined): AbortSignal => (own ? AbortSignal.any([own, signal]) : signal)
   return {
     accountId: account.id,
     config: { ...session.config },
     signal,
-    fetch: (url, request) => network.fetch(url, { ...request, signal: until(request?.signal) }),
-    connect: (options) => network.connect({ ...options, signal: until(options.signal) }),
-    startTls: (connection, tls) => network.startTls(connection, tls),
-    webSocket: (url, options) => network.webSocket(url, { ...options, signal: until(options?.signal) }),
+    fetch: (url, request) => networkTo(url).fetch(url, { ...request, signal: until(request?.signal) }),
+    connect: (options) => (operator ?? network).connect({ ...options, signal: until(options.signal) }),
+    startTls: (connection, tls) => (operator ?? network).startTls(connection, tls),
+    webSocket: (url, options) => networkTo(url).webSocket(url, { ...options, signal: until(options?.signal) }),
     startProgram: programStarter(deps.spawnOf(account), signal),
     state: stateOf(deps, account),
     secrets: secretsOf(deps, account),

@@ -52,7 +52,8 @@ export class AdmissionControl {
 
   async decide(account: Account, adapter: ChannelAdapter, message: InboundMessage): Promise<Admission> {
     const { sender } = message
-    if (sender.isBot === true) return refused('bot')
+    // What an adapter passes on of a bot, although the operator did not let bots in, is refused here.
+    if (sender.isBot === true && account.config['ignore_bots'] !== false) return refused('bot')
     const key = keyOf(account, message)
     if (message.isEdit !== true && this.#recent.has(key)) return refused('duplicate')
     const paired = await this.#deps.pairing.find(account, sender.id)

@@ -12,21 +12,28 @@ import { turnPlugins } from '../plugin-test.ts'
 import { FakePlatform } from './platform.ts'
 
 const server = createServer((_request, response) => void response.end('here'))
+/** Another service on this machine, which no configuration names. */
+const other = createServer((_request, response) => void response.end('secret'))
 let local: string
+let unnamed: string
+const addressOf = (one: typeof server): string => `http://127.0.0.1:${(one.address() as AddressInfo).port}/`
 beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  local = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  for (const one of [server, other]) await once(one.listen(0, '127.0.0.1'), 'listening')
+  local = addressOf(server)
+  unnamed = addressOf(other)
 })
 afterAll(() => {
-  server.close()
-  server.closeAllConnections()
+  for (const one of [server, other]) {
+    one.close()
+    one.closeAllConnections()
+  }
 })
 
 /** Starts the smallest program there is. */
 const runProgram = ({ startProgram }: Pick<ChannelLink<unknown>, 'startProgram'>) =>
   startProgram({ program: 'true', args: [], folder: tmpdir(), onOutput: () => undefined })
 
-it('only an account of config.toml reaches private addresses, and runs programs', async () => {
+it('only an account of config.toml reaches private addresses, those that it names, and runs programs', async () => {
   const platform = new FakePlatform()
   platform.install()
   await using host = await startHost({
@@ -42,6 +49,9 @@ it('only an account of config.toml reaches private addresses, and runs programs'
   await host.json('PUT', '/api/channels/test_chat/enable?account_id=default')
   const ofFile = await opened
   expect(await (await ofFile.fetch(local)).text()).toBe('here')
+  // Such as the address of a file in a message, which its sender chose.
+  await expect(ofFile.fetch(unnamed)).rejects.toMatchObject({ name: 'Refusal', code: 'forbidden' })
+  await expect(ofFile.webSocket(unnamed.replace('http', 'ws'))).rejects.toMatchObject({ code: 'forbidden' })
   expect(await (await runProgram(ofFile)).ended).toMatchObject({ code: 0 })
   const openedByApi = platform.nextOpen()
   expect((await configure({})).status).toBe(200)

@@ -77,11 +77,13 @@ function stage(overrides: Partial<ChannelAdapter> = {}, deps: Partial<Supervisor
     vault: {} as SupervisorDeps['vault'],
     spawnOf: () => undefined,
     networkOf: () => ({
-      fetch: unreachable,
-      admit: unreachable,
-      connect: unreachable,
-      startTls: unreachable,
-      webSocket: unreachable,
+      network: {
+        fetch: unreachable,
+        admit: unreachable,
+        connect: unreachable,
+        startTls: unreachable,
+        webSocket: unreachable,
+      },
     }),
     load: async () => platform.adapter(overrides),
     called: () => undefined,
