@@ -9,11 +9,11 @@ import type {
 } from 'svc/channels'
 import type * as v from 'valibot'
 import type { ZulipConfig } from './config.ts'
-import { addressOf, encodeFile, encodeMessage, encodeTyping, fieldsOf } from './encode.ts'
+import { addressOf, encodeContent, encodeFile, encodeMessage, encodeTyping, fieldsOf } from './encode.ts'
 import type { Address } from './encode.ts'
 import { emojiName } from './emoji.ts'
 import { findError } from './errors.ts'
-import { Done, Events, Link, MessageList, One, Queue, Sent, Upload, User } from './wire.ts'
+import { Done, Events, Link, MessageList, One, OneUser, Queue, Sent, Upload, User } from './wire.ts'
 
 export const MAX_CHARACTERS = 10_000
 const PAGE = 200
@@ -45,6 +45,9 @@ export class ZulipApi {
   }
 
   me = () => this.#call('GET', '/users/me', {}, User, 'the bot')
+
+  /** One of the organization. */
+  isBot = async (id: number) => (await this.#call('GET', `/users/${id}`, {}, OneUser, 'a user')).user.is_bot === true
 
   register = () =>
     this.#call(
@@ -85,15 +88,22 @@ export class ZulipApi {
     const address = addressOf(message.to, this.#link.config.topic)
     const links: string[] = []
     for (const file of message.attachments) links.push(await this.#upload(file))
-    const whole = [message.text, ...links].filter((part) => part !== '').join('\n')
+    const text = encodeContent(message.text)
+    const whole = [text, ...links].filter((part) => part !== '').join('\n')
     const isOne = [...whole].length <= MAX_CHARACTERS
-    const contents = isOne ? [whole] : [message.text, links.join('\n')]
+    const contents = isOne ? [whole] : [text, links.join('\n')]
     const steps = contents.map((content) => () => this.#post(address, content))
     return this.#partial.send(message.id, steps)
   }
 
   async edit(id: string, { text }: OutboundMessage): Promise<void> {
-    await this.#call('PATCH', `/messages/${encodeURIComponent(id)}`, { content: text }, Done, 'the edited message')
+    await this.#call(
+      'PATCH',
+      `/messages/${encodeURIComponent(id)}`,
+      { content: encodeContent(text) },
+      Done,
+      'the edited message',
+    )
   }
 
   async delete(id: string): Promise<void> {

@@ -11,6 +11,11 @@ export function addressOf({ chatId, threadId }: Destination, topic: string): Add
   return { type: 'stream', to: Number(chatId), topic: threadId ?? topic }
 }
 
+/** Nobody is notified by what an agent writes: `@**all**`, `@**Ada**` and `@*group*` call people. */
+export function encodeContent(text: string): string {
+  return text.replaceAll(/@(?=\*)/g, '@\u200B')
+}
+
 /** The fields of `POST /messages`. */
 export function encodeMessage(address: Address, content: string): URLSearchParams {
   return fieldsOf({ ...address, content })

@@ -1,12 +1,16 @@
 import * as v from 'valibot'
-import { pollInBackground, SavedPosition } from 'svc/channels'
-import type { Background, ChannelLink } from 'svc/channels'
+import { pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
+import type { Background, ChannelLink, InboundMessage } from 'svc/channels'
+import { UpstreamFailure } from 'svc/sdk'
 import type { ZulipApi } from './api.ts'
 import type { ZulipConfig } from './config.ts'
 import { channelOf, decodeMessage } from './decode.ts'
 import { Changed, Listed, Posted } from './wire.ts'
 import type { Event, Message, User } from './wire.ts'
 
+const MAX_SENDERS = 2000
+/** Where the bots are that Zulip itself writes with, such as its Notification Bot. */
+const SYSTEM_REALM = 'zulipinternal'
 /** Pages of 200 messages. What is older was written while the daemon was away for very long, and is left out. */
 const MAX_PAGES = 50
 
@@ -16,6 +20,8 @@ export class ZulipEvents {
   readonly #api: ZulipApi
   readonly #bot: User
   readonly #position: SavedPosition
+  /** Whether they are bots. */
+  readonly #senders = new RecentMap<number, boolean>(MAX_SENDERS)
   #last = 0
 
   constructor(link: ChannelLink<ZulipConfig>, api: ZulipApi, bot: User) {
@@ -100,10 +106,25 @@ export class ZulipEvents {
 
   async #receive(message: Message, flags: readonly string[], isEdit: boolean): Promise<void> {
     const decoded = this.#isRead(message) ? decodeMessage(message, { bot: this.#bot, flags, isEdit }) : undefined
-    if (decoded) await this.#link.receive(decoded)
+    if (decoded) await this.#link.receive((await this.#isBot(message)) ? ofBot(decoded) : decoded)
     if (isEdit || message.id <= this.#last) return
     this.#last = message.id
     this.#position.set(String(message.id))
+  }
+
+  /** A message does not tell. Whom the bot may not look up is a person. */
+  async #isBot({ sender_id: id, sender_realm_str: realm }: Message): Promise<boolean> {
+    if (realm === SYSTEM_REALM) return true
+    const known = this.#senders.get(id)
+    if (known !== undefined) return known
+    let isBot = false
+    try {
+      isBot = await this.#api.isBot(id)
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || error.retry === 'later' || error.reason === 'auth') throw error
+    }
+    this.#senders.set(id, isBot)
+    return isBot
   }
 
   #isRead(message: Message): boolean {
@@ -112,3 +133,5 @@ export class ZulipEvents {
     return channel === undefined || streams.length === 0 || streams.includes(channel)
   }
 }
+
+const ofBot = (message: InboundMessage): InboundMessage => ({ ...message, sender: { ...message.sender, isBot: true } })

@@ -13,6 +13,7 @@ export const Message = v.object({
   sender_id: Id,
   sender_full_name: v.string(),
   sender_email: v.string(),
+  sender_realm_str: v.nullish(v.string()),
   stream_id: v.nullish(Id),
   subject: v.nullish(v.string(), ''),
   display_recipient: v.union([v.string(), v.array(v.object({ id: Id, full_name: v.nullish(v.string()) }))]),
@@ -45,6 +46,7 @@ export const Changed = v.object({
 /** A message as it is listed has its flags in it. */
 export const Listed = v.intersect([Message, v.object({ flags: v.optional(Flags, []) })])
 export const MessageList = v.object({ messages: v.array(v.unknown()), found_newest: v.optional(v.boolean(), true) })
+export const OneUser = v.object({ user: v.object({ is_bot: v.nullish(v.boolean()) }) })
 export const One = v.object({ message: Listed })
 
 export const Sent = v.object({ id: Id })

@@ -56,6 +56,23 @@ describe('zulip', () => {
     expect(it.stage.test.logged.join('\n')).toContain('a form that cannot be read')
   })
 
+  it('tells the bots of the organization, and those of Zulip itself, from people', async () => {
+    await using it = await openStage()
+    it.fake.writeAsBot('build failed', { sender_id: 30 })
+    it.fake.writeAsBot('you were subscribed', { sender_id: 5, sender_realm_str: 'zulipinternal' })
+    await it.fake.deliver({ text: 'hi' })
+    const received = await it.stage.test.waitForReceived(3)
+    expect(received.map(({ sender }) => sender.isBot)).toEqual([true, true, undefined])
+  })
+
+  it('what an agent writes mentions nobody', async () => {
+    await using it = await openStage()
+    const { id } = await it.stage.connection.send(it.stage.message('@**all** and @*staff*'))
+    expect(it.fake.sent.map(({ text }) => text)).toEqual(['@\u200B**all** and @\u200B*staff*'])
+    await it.stage.connection.edit?.({ id }, it.stage.message('@**topic**'))
+    expect(it.fake.sent.map(({ text }) => text)).toEqual(['@\u200B**topic**'])
+  })
+
   it('puts files that do not fit beside the text into a second message', async () => {
     await using it = await openStage()
     const file = { kind: 'file' as const, name: 'a].txt', mime: 'text/plain', bytes: Buffer.from('a') }
@@ -68,10 +85,17 @@ describe('zulip', () => {
 
   it('reads no file outside of the uploads', async () => {
     await using it = await openStage()
-    for (const path of ['/users/me', '/user_uploads/../users/me', '/user_uploads/a?b=c', 'https://example.org/x'])
+    const above = [
+      '/user_uploads/../users/me',
+      '/user_uploads/%2e%2e/users/me',
+      String.raw`/user_uploads/.%2E\users/me`,
+    ]
+    const unused = Response.json({ url: '/temporary/x' })
+    it.stage.test.nextAnswer = unused
+    for (const path of ['/users/me', ...above, '/user_uploads/a?b=c', 'https://example.org/x'])
       await expect(
         (async () => it.stage.connection.readAttachment?.({ path }, AbortSignal.timeout(1000)))(),
       ).rejects.toThrow()
-    expect(it.fake.violations).toEqual([])
+    expect(it.stage.test.nextAnswer).toBe(unused)
   })
 })

@@ -8,6 +8,11 @@ import { Presence } from './sockets.ts'
 const KEY = 'gjA04ZYcqXKalvYMA8OeXSfzUOLrtbZv'
 const BOT = { user_id: 12, full_name: 'Helper', email: 'helper-bot@zulip.test', is_bot: true }
 const ADA = { user_id: 8, full_name: 'Ada', email: 'ada@zulip.test' }
+/** Zulip knows none of its own bots by this request. */
+const USERS = new Map<string, object>([
+  ['8', { ...ADA, is_bot: false }],
+  ['30', { user_id: 30, full_name: 'Build Bot', email: 'b@zulip.test', is_bot: true }],
+])
 const STREAM = { id: 42, name: 'general' }
 const TOPIC = 'harbour'
 const EMOJI: Readonly<Record<string, string>> = { '+1': '👍', eyes: '👀' }
@@ -25,6 +30,12 @@ interface Message {
   readonly timestamp: number
   readonly content_type: 'text/x-markdown'
   readonly flags: readonly string[]
+}
+interface NewMessage {
+  readonly content: string
+  readonly sender: typeof ADA
+  readonly topic: string | undefined
+  readonly flags?: readonly string[]
 }
 interface Queue {
   readonly id: string
@@ -126,19 +137,31 @@ export class FakeZulip implements FakePlatform {
     return String(message.id)
   }
 
+  /** A direct message of a program. */
+  writeAsBot(content: string, fields: { readonly sender_id: number; readonly sender_realm_str?: string }): void {
+    const name = 'Build Bot'
+    const message = { ...this.#toMessage({ content, sender: ADA, topic: undefined }), ...fields }
+    this.#emit({
+      type: 'message',
+      message: { ...message, sender_full_name: name, sender_email: 'b@zulip.test' },
+      flags: [],
+    })
+  }
+
   /** An event that is no message, such as the move of one to another topic. */
   emit(event: { readonly type: string; readonly [field: string]: unknown }): void {
     this.#emit(event)
   }
 
-  #message(given: {
-    readonly content: string
-    readonly sender: typeof ADA
-    readonly topic: string | undefined
-    readonly flags?: readonly string[]
-  }): Message {
+  #message(given: NewMessage): Message {
+    const message = this.#toMessage(given)
+    this.#messages.push(message)
+    this.#emit({ type: 'message', message, flags: message.flags })
+    return message
+  }
+  #toMessage(given: NewMessage): Message {
     const { sender, topic, content, flags = [] } = given
-    const message: Message = {
+    return {
       id: this.#next++,
       type: topic === undefined ? 'private' : 'stream',
       sender_id: sender.user_id,
@@ -152,9 +175,6 @@ export class FakeZulip implements FakePlatform {
       content_type: 'text/x-markdown',
       flags,
     }
-    this.#messages.push(message)
-    this.#emit({ type: 'message', message, flags })
-    return message
   }
   #keep(file: PlatformFile): string {
     const path = `/user_uploads/2/${this.#next++}/${encodeURIComponent(file.name)}`
@@ -184,6 +204,8 @@ export class FakeZulip implements FakePlatform {
     const route = `${method} ${url.pathname.replace(/^\/api\/v1/, '')}`
     const fields = new URLSearchParams(method === 'GET' ? url.search : Buffer.from(call.bytes).toString())
     if (route === 'GET /users/me') return ok(BOT)
+    const [, user] = /^GET \/users\/(\d+)$/.exec(route) ?? []
+    if (user !== undefined) return USERS.has(user) ? ok({ user: USERS.get(user) }) : refuse(400, 'No such user')
     if (route === 'POST /register') return this.#register(fields)
     if (route === 'GET /events') return this.#poll(fields, response)
     if (route === 'GET /messages') return this.#list(fields)
