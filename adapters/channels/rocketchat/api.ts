@@ -11,6 +11,7 @@ import type {
 import type * as v from 'valibot'
 import type { RocketChatConfig } from './config.ts'
 import { emojiName } from './emoji.ts'
+import { encodeText } from './encode.ts'
 import { findError } from './errors.ts'
 import { Changes, Done, Found, Me, RoomInfo, RoomList, Sent, Upload } from './wire.ts'
 
@@ -59,13 +60,18 @@ export class RocketChatApi {
 
   async send(message: OutboundMessage): Promise<SentMessage> {
     const { id, to, text, attachments } = message
-    const texts = text === '' ? [] : [() => this.#post(id, to, text)]
+    const texts = text === '' ? [] : [() => this.#post(id, to, encodeText(text))]
     const files = attachments.map((file) => () => this.#sendFile(to, file))
     return this.#partial.send(id, [...texts, ...files])
   }
 
   async edit(id: string, { to, text }: OutboundMessage): Promise<void> {
-    await this.#call('chat.update', { json: { roomId: to.chatId, msgId: id, text } }, Done, 'the edited message')
+    await this.#call(
+      'chat.update',
+      { json: { roomId: to.chatId, msgId: id, text: encodeText(text) } },
+      Done,
+      'the edited message',
+    )
   }
 
   async delete(id: string, { chatId }: Destination): Promise<void> {

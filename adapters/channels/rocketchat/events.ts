@@ -52,7 +52,7 @@ export class RocketChatEvents {
     if ((editedAt ?? ts) <= this.#since - OVERLAP_MS) return
     if (place.output.roomParticipant === false) return
     await this.#receive(message.output, await this.#roomOf(message.output.rid, place.output), editedAt != null)
-    this.#advance(ts)
+    this.#advance(timeOf(message.output))
   }
 
   /** Reads what was written since the last message that was dealt with. The first time there is nothing to read. */
@@ -83,7 +83,7 @@ export class RocketChatEvents {
 
   async #begin(): Promise<void> {
     const rooms = this.#remember((await this.#api.rooms()).update)
-    const times = rooms.map(({ lm, _updatedAt: updated }) => Math.max(lm ?? 0, updated ?? 0))
+    const times = rooms.map(({ lm, _updatedAt: updated }) => updated ?? lm ?? 0)
     this.#start = this.#since = times.length === 0 ? this.#link.now() : Math.max(...times)
     await this.#position.write(this.#saved())
   }
@@ -107,7 +107,7 @@ export class RocketChatEvents {
     })
     for (const message of messages.toSorted((one, other) => one.ts - other.ts))
       await this.#receive(message, room, message.editedAt != null && message.ts <= this.#since)
-    return Math.max(since, ...messages.map(({ ts }) => ts))
+    return Math.max(since, ...messages.map(timeOf))
   }
 
   async #receive(message: Message, room: DecodeContext['room'], isEdit: boolean): Promise<void> {
@@ -149,4 +149,9 @@ export class RocketChatEvents {
       return { t: 'd', usersCount: Infinity }
     }
   }
+}
+
+/** A time that lies ahead must not hide the messages that come before it. */
+function timeOf({ ts, _updatedAt: updated }: Message): number {
+  return Math.min(ts, updated ?? ts)
 }

@@ -21,7 +21,9 @@ export const Message = v.object({
   _id: Id,
   rid: Id,
   msg: v.nullish(v.string(), ''),
+  /** Of a server of the federation, which may choose any; `_updatedAt` is of this one. */
   ts: Time,
+  _updatedAt: v.nullish(Time),
   u: User,
   /** Of notices of the server, such as that of a new member, and of encrypted messages. */
   t: Text,

@@ -66,6 +66,14 @@ describe('rocketchat', () => {
     expect(it.stage.test.logged.join('\n')).toContain('a form that cannot be read')
   })
 
+  it('what an agent writes calls not everybody', async () => {
+    await using it = await openStage()
+    const { id } = await it.stage.connection.send(it.stage.message('@all and @allan'))
+    expect(it.fake.sent[0]?.text).toBe('@\u200Ball and @allan')
+    await it.stage.connection.edit?.({ id }, it.stage.message('@HERE'))
+    expect(it.fake.sent[0]?.text).toBe('@\u200BHERE')
+  })
+
   it('an old message that somebody reacts to is no new one', async () => {
     const fake = await startFakeRocketChat()
     const old = fake.write({ rid: group, msg: 'old', ts: new Date(1_600_000_000_000) })
@@ -74,6 +82,17 @@ describe('rocketchat', () => {
     fake.touch(old._id)
     await fake.deliver({ text: 'new' })
     expect((await stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['new'])
+  })
+
+  it('a message from the future does not hide those that follow, nor those from while it was away', async () => {
+    await using it = await openStage()
+    it.fake.write({ rid: group, msg: 'ahead', ts: new Date(9_999_999_999_999) })
+    await it.fake.deliver({ text: 'now' })
+    await it.stage.test.waitForReceived(2)
+    await it.fake.disconnect?.()
+    await it.fake.deliver({ text: 'later' })
+    await it.stage.reopen()
+    expect((await it.stage.test.waitForReceived(3)).map(({ text }) => text)).toEqual(['ahead', 'now', 'later'])
   })
 
   it('reads what was written and edited in every room while it was away, threads included, and goes on after a limit', async () => {
