@@ -37,9 +37,7 @@ export class WebexApi {
   action = (id: string) => this.call(`/attachment/actions/${path(id)}`, {}, Action, 'an action')
   room = (id: string) => this.call(`/rooms/${path(id)}`, {}, Room, 'a space')
 
-  async personName(id: string): Promise<string> {
-    return (await this.call(`/people/${path(id)}`, {}, Person, 'a person')).displayName ?? ''
-  }
+  person = (id: string) => this.call(`/people/${path(id)}`, {}, Person, 'a person')
 
   /** The spaces in which something happened last, the newest first. */
   async rooms(): Promise<readonly unknown[]> {

@@ -2,7 +2,7 @@ import { decodeHTML } from 'entities'
 import { omitUndefined } from 'svc/sdk'
 import { isoTime } from 'svc/channels'
 import type { InboundMessage } from 'svc/channels'
-import type { Action, Message } from './wire.ts'
+import type { Action, Message, Person } from './wire.ts'
 
 const MENTION = /<spark-mention\b([^<>]{0,500})>([^<>]{0,500})<\/spark-mention>/g
 /** Far beyond what a message can have. */
@@ -20,12 +20,7 @@ export function decodeMessage(message: Message, botId: string, isEdit = false): 
     id: message.id,
     chat: { id: message.roomId, kind },
     threadId: message.parentId ?? undefined,
-    sender: omitUndefined({
-      id: personId,
-      name: personEmail || personId,
-      handle: personEmail || undefined,
-      isBot: personEmail?.endsWith('@webex.bot') || undefined,
-    }),
+    sender: senderOf(personId, personEmail),
     text,
     attachments: [],
     mentionsBot,
@@ -34,14 +29,24 @@ export function decodeMessage(message: Message, botId: string, isEdit = false): 
   })
 }
 
-/** The press of a button as a message with its value. */
-export function decodeAction({ id, messageId, personId, roomId, inputs, created }: Action, isDirect: boolean) {
+/** Names are looked up later. */
+function senderOf(id: string, email: string | null | undefined): InboundMessage['sender'] {
+  const isBot = email?.endsWith('@webex.bot')
+  return omitUndefined({ id, name: email || id, handle: email || undefined, isBot: isBot || undefined })
+}
+
+/** The press of a button as a message with its value. `person`: whoever pressed it, as the action has an id only. */
+export function decodeAction(
+  { id, messageId, personId, roomId, inputs, created }: Action,
+  person: Person | undefined,
+  isDirect: boolean,
+): InboundMessage | undefined {
   const value = inputs?.['value']
   if (typeof value !== 'string') return undefined
   return omitUndefined({
     id,
     chat: { id: roomId, kind: isDirect ? ('direct' as const) : ('group' as const) },
-    sender: { id: personId, name: personId },
+    sender: senderOf(personId, person?.emails?.[0]),
     text: value,
     attachments: [],
     mentionsBot: true,

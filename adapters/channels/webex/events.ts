@@ -114,7 +114,8 @@ export class WebexEvents {
     const action = await unlessGone(this.#api.action(id))
     if (!action) return
     const { type } = await this.#api.room(action.roomId)
-    const message = decodeAction(action, type === 'direct')
+    const person = await unlessGone(this.#api.person(action.personId))
+    const message = decodeAction(action, person, type === 'direct')
     if (message) await this.#link.receive(await this.#named(message))
   }
 
@@ -132,7 +133,7 @@ export class WebexEvents {
 
   async #named(message: InboundMessage): Promise<InboundMessage> {
     const { chat, sender } = message
-    const known = await this.#names.find(sender.id, () => this.#api.personName(sender.id))
+    const known = await this.#names.find(sender.id, async () => (await this.#api.person(sender.id)).displayName ?? '')
     const title =
       chat.kind === 'group'
         ? await this.#names.find(chat.id, async () => (await this.#api.room(chat.id)).title ?? '')

@@ -7,6 +7,7 @@ const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(512))
 export const Person = v.object({
   id: Id,
   displayName: v.nullish(v.string(), ''),
+  emails: v.nullish(v.array(v.string()), []),
   /** `bot` sees of a space only what mentions it. */
   type: v.nullish(v.string()),
 })

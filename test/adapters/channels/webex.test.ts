@@ -68,6 +68,13 @@ describe('webex: webhooks', () => {
     expect(stage.test.logged.join('\n')).toContain('a day ago')
   })
 
+  it('knows who pressed a button by the address, as allow-lists do', async () => {
+    await using it = await openStage()
+    await it.fake.deliver({ text: '', button: 'yes' })
+    const [press] = await it.stage.test.waitForReceived(1)
+    expect(press).toMatchObject({ text: 'yes', sender: { name: 'Ada', handle: 'ada@webex.test' } })
+  })
+
   it('takes the HMAC with SHA-1 that Webex documents, and no part of it', async () => {
     await using it = await openStage()
     const request = it.fake.signed({ id: 'x' })
@@ -280,7 +287,7 @@ testHostileInput(
     inputs: { value: 'yes' },
     created: '2026-11-20T12:00:00Z',
   },
-  parsed(Action, (action) => decodeAction(action, false)),
+  parsed(Action, (action) => decodeAction(action, undefined, false)),
 )
 
 it('webex: markup that is no mention costs no time', () => {

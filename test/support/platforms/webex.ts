@@ -247,7 +247,7 @@ export class FakeWebex implements FakePlatform {
   #person(id: string): PlatformAnswer {
     const type = this.#isBot ? 'bot' : 'person'
     if (id === 'me') return ok({ id: BOT, displayName: 'Helper', emails: ['helper@webex.bot'], type })
-    return id === ADA ? ok({ id: ADA, displayName: 'Ada', type: 'person' }) : GONE
+    return id === ADA ? ok({ id: ADA, displayName: 'Ada', emails: ['ada@webex.test'], type: 'person' }) : GONE
   }
   #room(id: string): PlatformAnswer {
     const rooms = [
