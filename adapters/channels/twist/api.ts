@@ -5,7 +5,7 @@ import type * as v from 'valibot'
 import { conversationOf, decodeWritten, encodeWritten } from './address.ts'
 import type { Written } from './address.ts'
 import type { TwistConfig } from './config.ts'
-import { encodeEntry } from './encode.ts'
+import { encodeContent, encodeEntry } from './encode.ts'
 import { findError } from './errors.ts'
 import {
   Channel,
@@ -91,7 +91,7 @@ export class TwistApi {
 
   async edit(sent: string, { text }: OutboundMessage): Promise<void> {
     const { kind, id } = this.#read(sent)
-    await this.#post(`v3/${RESOURCES[kind]}/update`, { id, content: text }, Done, 'the edited message')
+    await this.#post(`v3/${RESOURCES[kind]}/update`, { id, content: encodeContent(text) }, Done, 'the edited message')
   }
 
   async delete(sent: string): Promise<void> {

@@ -6,6 +6,13 @@ import type { Written } from './address.ts'
 /** A message needs a text. */
 const NO_TEXT = '📎'
 
+/** Nobody is notified by what an agent writes: a link to one of these calls a person, a group or everybody. */
+const MENTION = /twist-(?=(?:group-)?mention:)/gi
+
+export function encodeContent(text: string): string {
+  return text.replaceAll(MENTION, 'twist-\u200B')
+}
+
 /** The body of `comments/add`, `conversation_messages/add` or `threads/add`. */
 export function encodeEntry(
   { to, text }: OutboundMessage,
@@ -14,7 +21,7 @@ export function encodeEntry(
   title: string,
 ): object {
   const common = {
-    content: text === '' ? NO_TEXT : text,
+    content: text === '' ? NO_TEXT : encodeContent(text),
     attachments: attachments.length === 0 ? undefined : attachments,
   }
   if (kind === 'message') return omitUndefined({ conversation_id: conversationOf(to.chatId), ...common })

@@ -35,6 +35,15 @@ describe('twist', () => {
     expect(it.fake.recipients).toEqual([[10_073]])
   })
 
+  it('what an agent writes calls nobody, neither a person nor a group', async () => {
+    await using it = await openStage()
+    const to = { chatId: CHANNEL }
+    const { id } = await it.stage.connection.send(it.stage.message('[All](twist-group-mention://1)', { to }))
+    expect(it.fake.sent[0]?.text).toBe('[All](twist-\u200Bgroup-mention://1)')
+    await it.stage.connection.edit?.({ id }, it.stage.message('[Bob](Twist-mention://7)', { to }))
+    expect(it.fake.sent[0]?.text).toBe('[Bob](twist-\u200Bmention://7)')
+  })
+
   it('what answers no thread begins one, in which every comment is for the bot', async () => {
     await using it = await openStage({ thread_title: 'News' })
     const { id } = await it.stage.connection.send(it.stage.message('hello', { to: { chatId: CHANNEL } }))
