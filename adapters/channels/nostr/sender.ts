@@ -1,3 +1,4 @@
+import { verifyEvent } from 'nostr-tools/pure'
 import { UpstreamFailure } from 'svc/sdk'
 import { PartialSends, RecentMap } from 'svc/channels'
 import type { ChannelLink, OutboundMessage, SentMessage } from 'svc/channels'
@@ -91,7 +92,8 @@ export class NostrSender {
     const kinds = [KIND.legacyMessage]
     const filter = { kinds, authors: [identity.publicKey], '#p': [reader], since: time, until: time, limit: 1 }
     const found = await Promise.all(listener.relays.map((relay) => relay.query(filter)))
-    return found.flat()[0]?.id
+    // A relay may send something else: then the message would be taken for sent, and never be.
+    return found.flat().find((event) => isFrom(event, identity.publicKey, time))?.id
   }
 
   #placesOf(reader: string): Promise<readonly string[]> {
@@ -118,4 +120,8 @@ export class NostrSender {
       await relay.close()
     }
   }
+}
+
+function isFrom(event: Event, author: string, time: number): boolean {
+  return event.pubkey === author && event.created_at === time && verifyEvent({ ...event })
 }

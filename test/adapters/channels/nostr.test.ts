@@ -118,6 +118,16 @@ describe('nostr', () => {
     expect(it.fake.events.filter(({ kind }) => kind === 4)).toHaveLength(3)
   })
 
+  it('does not take a message for sent because a relay answers with another one', async () => {
+    await using it = await openStage()
+    const to = { chatId: it.fake.person, replyContext: { protocol: 'nip04' } }
+    await it.stage.connection.send(it.stage.message('one', { to }))
+    it.fake.ignoreTimes()
+    const sent = await it.stage.connection.send(it.stage.message('two', { to, mayBeSent: true }))
+    expect(sent).not.toHaveProperty('wasSentBefore')
+    expect(it.fake.sent.map(({ text }) => text)).toEqual(['one', 'two'])
+  })
+
   it('writes to everybody in a group, and keeps a copy for the apps of its own', async () => {
     await using it = await openStage()
     await it.stage.connection.send(it.stage.message('to all', { to: { chatId: it.fake.chats.group } }))

@@ -74,6 +74,7 @@ export class FakeNostr implements FakePlatform {
   readonly #files = new Map<string, Uint8Array>()
   #server: PlatformServer | undefined
   #refusal: string | undefined
+  #ignoresTimes = false
   #next = 0
 
   private constructor(options: FakeNostrOptions) {
@@ -121,6 +122,10 @@ export class FakeNostr implements FakePlatform {
   /** What the relay says of the next message. */
   refuseNext(words: string): void {
     this.#refusal = words
+  }
+  /** Sends what is stored, whenever it was written. */
+  ignoreTimes(): void {
+    this.#ignoresTimes = true
   }
   setWebhook(): void {}
   async waitForListener(): Promise<void> {
@@ -265,7 +270,8 @@ export class FakeNostr implements FakePlatform {
     if (isPrivate && (reader === undefined || !readers.includes(reader)))
       return peer.send(['CLOSED', id, 'auth-required: messages are for their readers'])
     if (this.#options.hidesOlder === true && filter.until !== undefined) return this.#older.set(client)
-    const found = this.events.filter((event) => matchFilter(filter, event)).toSorted(newestFirst)
+    const asked = this.#ignoresTimes ? { ...filter, since: 0, until: Infinity } : filter
+    const found = this.events.filter((event) => matchFilter(asked, event)).toSorted(newestFirst)
     const limit = Math.min(filter.limit ?? Infinity, this.#options.page ?? 500)
     for (const event of found.slice(0, limit)) peer.send(['EVENT', id, event])
     subscriptions.set(id, filter)
