@@ -70,7 +70,9 @@ export class AppApi {
 
   async #post({ to }: OutboundMessage, content: object): Promise<SentMessage> {
     const person = personOf(to.chatId)
-    if (person === undefined) throw unreachable('wecom: an application writes to people only')
+    // `@all` is everybody, and `|` stands between several people.
+    if (person === undefined || person === '@all' || person.includes('|'))
+      throw unreachable('wecom: an application writes to one person at a time')
     const json = { touser: person, agentid: this.#link.config.agent_id, ...content }
     const sent = await this.#call('/message/send', { json }, AppSent, 'the sent message')
     if (sent.invaliduser || sent.unlicenseduser)

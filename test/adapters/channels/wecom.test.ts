@@ -187,8 +187,10 @@ describe('an application', () => {
 
   it('writes to people only, and never to everybody', async () => {
     await using it = await openApp()
-    const to = { chatId: '@all' }
-    await expect(it.stage.connection.send(it.stage.message('hello', { to }))).rejects.toMatchObject({ retry: 'never' })
+    for (const chatId of ['@all', 'user:@all', 'user:zhangsan|lisi'])
+      await expect(it.stage.connection.send(it.stage.message('hello', { to: { chatId } }))).rejects.toMatchObject({
+        retry: 'never',
+      })
     expect(it.fake.sent).toEqual([])
   })
 
