@@ -59,7 +59,11 @@ export const Validation = v.object({
 /** `expires_in` is a number of seconds, or such a number as a text. */
 export const Token = v.object({
   access_token: v.pipe(v.string(), v.minLength(1)),
-  expires_in: v.pipe(v.union([v.number(), v.pipe(v.string(), v.regex(/^\d{1,16}$/))]), v.transform(Number), v.minValue(1)),
+  expires_in: v.pipe(
+    v.union([v.number(), v.pipe(v.string(), v.regex(/^\d{1,16}$/))]),
+    v.transform(Number),
+    v.minValue(1),
+  ),
 })
 export const Gateway = v.object({ url: v.string() })
 export const User = v.object({ id: v.string(), username: v.string() })
