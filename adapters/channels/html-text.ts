@@ -6,7 +6,8 @@ const MAX_HTML_CHARS = 1_000_000
 /** What a reader sees of a message in HTML. Each sign is passed once, whatever the message is made of. */
 export function htmlToText(html: string): string {
   const source = html.slice(0, MAX_HTML_CHARS)
-  const lower = source.toLowerCase()
+  // Only these letters are in the names of tags, and others may become longer.
+  const lower = source.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
   let text = ''
   let at = 0
   while (at < source.length) {
@@ -24,8 +25,10 @@ export function htmlToText(html: string): string {
     if (end === -1) break
     at = end
   }
-  return decodeEntities(text)
-    .replaceAll(/ *\n */g, '\n')
+  const lines = decodeEntities(text).split('\n')
+  return lines
+    .map((line) => line.trim())
+    .join('\n')
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim()
 }
