@@ -1,6 +1,15 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { startFakeEmbedder } from '../../support/fake-embedder.ts'
-import { addFacts, KINDS, measureGold, PEOPLE, readGold, saysByWords, scoreOf } from '../../support/memory-gold.ts'
+import {
+  addFacts,
+  HELD_OUT,
+  KINDS,
+  measureGold,
+  PEOPLE,
+  readGold,
+  saysByWords,
+  scoreOf,
+} from '../../support/memory-gold.ts'
 import type { Answer, GoldPerson, Kind, Says, Score } from '../../support/memory-gold.ts'
 import { createRig } from '../providers/rig.ts'
 import { openExtraction, turnOf } from './open-extraction.ts'
@@ -13,7 +22,7 @@ it('the gold set is whole', () => {
   expect(sum(({ facts }) => facts.length)).toBe(200)
   expect(sum(({ questions }) => questions.length)).toBe(150)
   expect(sum(({ conversations }) => conversations)).toBeGreaterThanOrEqual(30)
-  for (const { facts, questions } of gold) {
+  for (const { facts, questions } of [...gold, ...HELD_OUT.map(readGold)]) {
     const ids = new Set(facts.map(({ id }) => id))
     expect(questions.flatMap((question) => question.facts).filter((id) => !ids.has(id))).toEqual([])
   }
