@@ -8,7 +8,7 @@ export interface IssuedToken {
   readonly lifetimeSecs: number
 }
 
-/** Tokens are renewed this long before they expire, so that none expires on its way. */
+/** Tokens are renewed this long before they expire, so that none expires on its way, unless the platform gives them later. */
 const RENEW_EARLY_MS = 300_000
 
 /**
@@ -18,12 +18,18 @@ const RENEW_EARLY_MS = 300_000
 export class AccessToken {
   readonly #link: Pick<ChannelLink<unknown>, 'now'>
   readonly #issue: () => Promise<IssuedToken>
+  readonly #renewEarlyMs: number
   #current: { readonly token: string; readonly renewAt: number } | undefined
   #pending: Promise<string> | undefined
 
-  constructor(link: Pick<ChannelLink<unknown>, 'now'>, issue: () => Promise<IssuedToken>) {
+  constructor(
+    link: Pick<ChannelLink<unknown>, 'now'>,
+    issue: () => Promise<IssuedToken>,
+    renewEarlyMs = RENEW_EARLY_MS,
+  ) {
     this.#link = link
     this.#issue = issue
+    this.#renewEarlyMs = renewEarlyMs
   }
 
   /** The token. Who asks while one is being issued waits for the same one. */
@@ -61,7 +67,7 @@ export class AccessToken {
     try {
       const { token, lifetimeSecs } = await this.#issue()
       // Of a token that lives for minutes only, half of its life is used.
-      const lifeMs = Math.max(lifetimeSecs * 1000 - RENEW_EARLY_MS, lifetimeSecs * 500)
+      const lifeMs = Math.max(lifetimeSecs * 1000 - this.#renewEarlyMs, lifetimeSecs * 500)
       this.#current = { token, renewAt: this.#link.now() + lifeMs }
       return token
     } finally {

@@ -1,13 +1,12 @@
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { ApiClient, defineAdapter } from 'svc/channels'
+import { ApiClient, defineAdapter, Gateway, GatewaySession, trimSlashes } from 'svc/channels'
 import type { ChannelConnection, ChannelLink } from 'svc/channels'
 import { DiscordApi } from './api.ts'
 import { CatchUp } from './catch-up.ts'
 import { DiscordConfig } from './config.ts'
+import { closeCodes } from './errors.ts'
 import { Events } from './events.ts'
-import { Gateway } from './gateway.ts'
-import { SavedSession } from './session.ts'
 import type { GatewayBot } from './wire.ts'
 
 type Link = ChannelLink<DiscordConfig>
@@ -15,14 +14,19 @@ type Link = ChannelLink<DiscordConfig>
 async function open(link: Link): Promise<ChannelConnection> {
   const api = new DiscordApi(link)
   const me = await api.me()
-  const session = new SavedSession(link)
+  const session = new GatewaySession(link)
   const catchUp = new CatchUp(link, api)
   await Promise.all([session.load(), catchUp.load()])
   const events = new Events(link, api, catchUp, me.id)
   const gateway = new Gateway({
+    system: 'discord',
     link,
     session,
+    closeCodes,
     findUrl: async () => (await startableGateway(api)).url,
+    addressOf: (url) => `${trimSlashes(url)}/?v=10&encoding=json`,
+    token: async () => link.config.token,
+    identify: { intents: link.config.intents, properties: { os: 'linux', browser: 'svc', device: 'svc' } },
     dispatch: events.dispatch,
     catchUp: () => events.catchUp(),
     flush: () => catchUp.flush(),

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { omitUndefined, UpstreamFailure } from 'svc/sdk'
-import type { ApiAnswer, ApiError, ConnectionEnd } from 'svc/channels'
+import { omitUndefined } from 'svc/sdk'
+import type { ApiAnswer, ApiError, GatewayCloseCodes } from 'svc/channels'
 import { Failure } from './wire.ts'
 
 /** Explains a failed request. Source: https://docs.discord.com/developers/topics/rate-limits */
@@ -25,37 +25,17 @@ export function globalPauseOf({ status, body, header }: ApiAnswer): number | und
   return Number.isFinite(seconds) ? seconds : undefined
 }
 
-/** Close codes after which another attempt fails in the same way, and what to change. */
-const FATAL: ReadonlyMap<number, string> = new Map([
-  [4004, 'the token is not valid'],
-  [4010, 'the shard is not valid'],
-  [4011, 'the bot is in so many servers that it needs sharding, which is not supported'],
-  [4012, 'this version of the gateway is not served any more'],
-  [4013, 'the value of `intents` is not valid'],
-  [4014, 'an intent is not permitted: switch it on in the developer portal, under Bot, or change `intents`'],
-])
-/** Close codes after which the session cannot be resumed. */
 const SESSION_ENDED: ReadonlySet<number> = new Set([1000, 1001, 4003, 4007, 4009])
-const RATE_LIMITED = 4008
 
-export const isSessionEnded = (code: number): boolean => SESSION_ENDED.has(code) || FATAL.has(code)
-
-/** What a close code of the gateway means. Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes */
-export function endOfCode(code: number): ConnectionEnd {
-  const fatal = FATAL.get(code)
-  if (fatal !== undefined) return { retry: 'never', reason: `discord closed the connection with ${code}: ${fatal}` }
-  return omitUndefined({
-    retry: 'later' as const,
-    reason: `discord closed the connection with ${code}`,
-    retryAfterSecs: code === RATE_LIMITED ? 60 : undefined,
-  })
-}
-
-/** The end of a connection that was not open yet. */
-export function failureOf({ retry, reason, retryAfterSecs }: ConnectionEnd): UpstreamFailure {
-  return new UpstreamFailure(
-    'discord',
-    reason,
-    omitUndefined({ retry, reason: retry === 'never' ? ('auth' as const) : ('network' as const), retryAfterSecs }),
-  )
+/** Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes */
+export const closeCodes: GatewayCloseCodes = {
+  fatal: new Map([
+    [4004, 'the token is not valid'],
+    [4010, 'the shard is not valid'],
+    [4011, 'the bot is in so many servers that it needs sharding, which is not supported'],
+    [4012, 'this version of the gateway is not served any more'],
+    [4013, 'the value of `intents` is not valid'],
+    [4014, 'an intent is not permitted: switch it on in the developer portal, under Bot, or change `intents`'],
+  ]),
+  endsSession: (code) => SESSION_ENDED.has(code),
 }

@@ -65,18 +65,6 @@ export const GatewayBot = v.object({
 export type GatewayBot = v.InferOutput<typeof GatewayBot>
 export const SentId = v.object({ id: v.string() })
 
-/** A frame of the gateway. Source: https://docs.discord.com/developers/events/gateway-events */
-export const Frame = v.object({
-  op: v.number(),
-  d: v.optional(v.unknown()),
-  s: v.nullish(v.number()),
-  t: v.nullish(v.string()),
-})
-export type Frame = v.InferOutput<typeof Frame>
-export const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.minValue(1)) })
-export const Ready = v.object({ session_id: v.string(), resume_gateway_url: v.string() })
-export type Ready = v.InferOutput<typeof Ready>
-
 /** The body of a failed request. */
 export const Failure = v.object({
   message: Text,
@@ -84,10 +72,6 @@ export const Failure = v.object({
   retry_after: v.nullish(v.number()),
   global: v.nullish(v.boolean()),
 })
-
-/** A session of the gateway, as it is stored. `seq` is that of the last event that was dealt with. */
-export const Session = v.object({ id: v.string(), url: v.string(), seq: v.number() })
-export type Session = v.InferOutput<typeof Session>
 
 /** The last message of a channel that is dealt with, as it is stored. */
 const LastMessage = v.object({

@@ -1,11 +1,10 @@
 import * as v from 'valibot'
-import { defineAdapter, pause, pollInBackground } from 'svc/channels'
+import { defineAdapter, Gateway, GatewaySession, pause, pollInBackground } from 'svc/channels'
 import type { ChannelConnection, ChannelLink } from 'svc/channels'
 import { QqApi } from './api.ts'
 import { QqConfig } from './config.ts'
 import { decodeMessage, isMessageType } from './decode.ts'
-import { Gateway } from './gateway.ts'
-import { SavedSession } from './session.ts'
+import { closeCodes } from './errors.ts'
 import { Webhook } from './webhook.ts'
 import { Message } from './wire.ts'
 
@@ -39,9 +38,19 @@ async function receive(link: Link, api: QqApi, dispatch: Dispatch): Promise<Rece
     })
     return { ...background, webhook: (request) => webhook.answer(request) }
   }
-  const session = new SavedSession(link)
+  const session = new GatewaySession(link)
   await session.load()
-  const gateway = new Gateway({ link, api, session, dispatch })
+  const gateway = new Gateway({
+    system: 'qq',
+    link,
+    session,
+    closeCodes,
+    findUrl: async () => (await api.gateway()).url,
+    token: async () => `QQBot ${await api.token()}`,
+    identify: { intents: link.config.intents, shard: [0, 1], properties: {} },
+    dispatch,
+    random: Math.random,
+  })
   await gateway.open()
   return { closed: gateway.closed, [Symbol.asyncDispose]: () => gateway.close() }
 }

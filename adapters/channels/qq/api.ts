@@ -1,6 +1,5 @@
 import type * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
-import { ApiClient, ignoreMissing, PartialSends, RecentMap, trimSlashes } from 'svc/channels'
+import { AccessToken, ApiClient, ignoreMissing, PartialSends, RecentMap, trimSlashes } from 'svc/channels'
 import type {
   ApiRequest,
   ChannelLink,
@@ -25,9 +24,10 @@ import {
 } from './encode.ts'
 import type { Answered } from './encode.ts'
 import { findError, isDuplicate } from './errors.ts'
-import { AccessToken } from './token.ts'
-import { Gateway, Sent, Upload, User } from './wire.ts'
+import { Gateway, Sent, Token, Upload, User } from './wire.ts'
 
+/** QQ gives another token only in the last minute of the present one, which holds until its end. */
+const RENEW_EARLY_MS = 50_000
 const UPLOAD_TIMEOUT_MS = 120_000
 /** How long an indicator is shown. */
 const TYPING_SECS = 60
@@ -39,10 +39,12 @@ type Encode = (answered: Answered | undefined) => Promise<ApiRequest>
 
 /** The requests of one bot. */
 export class QqApi {
-  readonly token: AccessToken
   readonly #link: ChannelLink<QqConfig>
   readonly #client: ApiClient
   readonly #files: ApiClient
+  readonly #access: AccessToken
+  /** Texts that must not appear in failures: the secret, and the present token. */
+  readonly #secrets: [secret: string, token: string]
   readonly #base: string
   readonly #partial = new PartialSends()
   /** Ids of the replies that were sent: QQ tells none when it refuses a reply that it has. */
@@ -51,22 +53,16 @@ export class QqApi {
   constructor(link: ChannelLink<QqConfig>) {
     this.#link = link
     this.#base = trimSlashes(link.config.base_url)
-    this.token = new AccessToken(link)
-    this.#client = new ApiClient(link, {
-      system: 'qq',
-      findError,
-      secrets: this.token.secrets,
-      authenticate: async () => ({
-        authorization: `QQBot ${await this.token.get()}`,
-        'x-union-appid': link.config.app_id,
-      }),
-      refuseRedirects: true,
-    })
+    this.#secrets = [link.config.token, '']
+    this.#client = new ApiClient(link, { system: 'qq', findError, secrets: this.#secrets, refuseRedirects: true })
+    this.#access = new AccessToken(link, () => this.#issueToken(), RENEW_EARLY_MS)
     // Addresses of files need no token, which must not go to another host.
     this.#files = new ApiClient(link, { system: 'qq' })
   }
 
   me = () => this.#call('/users/@me', {}, User, 'the bot')
+
+  token = () => this.#access.get()
 
   gateway = () => this.#call('/gateway', {}, Gateway, 'the address of the gateway')
 
@@ -149,22 +145,25 @@ export class QqApi {
     schema: S,
     what: string,
   ): Promise<v.InferOutput<S>> {
-    return this.#withToken(() => this.#client.json(this.#base + path, request, schema, what))
+    return this.#access.use((token) =>
+      this.#client.json(this.#base + path, { ...request, headers: this.#headers(token) }, schema, what),
+    )
   }
   #open(path: string, request: ApiRequest) {
-    return this.#withToken(() => this.#client.open(this.#base + path, request))
+    return this.#access.use((token) =>
+      this.#client.open(this.#base + path, { ...request, headers: this.#headers(token) }),
+    )
   }
 
-  /** A token can end before its time. QQ did nothing then, so the request is made with another one. */
-  async #withToken<T>(work: () => Promise<T>): Promise<T> {
-    const token = await this.token.get()
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.reason !== 'auth') throw error
-      this.token.invalidate(token)
-      return work()
-    }
+  #headers(token: string) {
+    return { authorization: `QQBot ${token}`, 'x-union-appid': this.#link.config.app_id }
+  }
+
+  async #issueToken() {
+    const { app_id: appId, token: clientSecret, token_url: url } = this.#link.config
+    const answer = await this.#client.json(url, { json: { appId, clientSecret } }, Token, 'an access token')
+    this.#secrets[1] = answer.access_token
+    return { token: answer.access_token, lifetimeSecs: answer.expires_in }
   }
 }
 

@@ -1,11 +1,12 @@
 import * as v from 'valibot'
-import { omitUndefined, UpstreamFailure } from 'svc/sdk'
-import type { ApiAnswer, ApiError, ConnectionEnd } from 'svc/channels'
+import { UpstreamFailure } from 'svc/sdk'
+import type { ApiAnswer, ApiError, GatewayCloseCodes } from 'svc/channels'
 import { Failure } from './wire.ts'
 
 type Meaning = Pick<ApiError, 'reason' | 'retry'>
 
-const AUTH: Meaning = { reason: 'auth', retry: 'never' }
+/** Also of a token that ended before its time. */
+const AUTH: Meaning = { reason: 'auth', retry: 'later' }
 const REFUSED: Meaning = { reason: 'invalid_request', retry: 'never' }
 const PASSING: Meaning = { reason: 'server_error', retry: 'later' }
 const LIMITED: Meaning = { reason: 'rate_limit', retry: 'later' }
@@ -61,38 +62,18 @@ export function isDuplicate(error: unknown): boolean {
   return error instanceof UpstreamFailure && error.message.includes(`: ${DUPLICATE} `)
 }
 
-/** Close codes after which another attempt fails in the same way, and what to change. */
-const FATAL: ReadonlyMap<number, string> = new Map([
-  [4010, 'the shard is not valid'],
-  [4011, 'the bot is in so many servers that it needs sharding, which is not supported'],
-  [4012, 'this version of the gateway is not served any more'],
-  [4013, 'the value of `intents` is not valid'],
-  [4014, 'an intent is not permitted: ask for it at q.qq.com, or change `intents`'],
-  [4914, 'the bot is not published: use the address of the sandbox, or publish it'],
-  [4915, 'the bot is banned'],
-])
-const RATE_LIMITED = 4008
-const RESUMABLE: ReadonlySet<number> = new Set([RATE_LIMITED, 4009])
+/** The session goes on after these, and after the codes of WebSocket itself. */
+const RESUMABLE: ReadonlySet<number> = new Set([4008, 4009])
 
-/** Whether the session of a connection is gone. The codes of WebSocket itself leave it as it is. */
-export const isSessionEnded = (code: number): boolean => code >= 4001 && code < 5000 && !RESUMABLE.has(code)
-
-/** What a close code of the gateway means. */
-export function endOfCode(code: number): ConnectionEnd {
-  const fatal = FATAL.get(code)
-  if (fatal !== undefined) return { retry: 'never', reason: `qq closed the connection with ${code}: ${fatal}` }
-  return omitUndefined({
-    retry: 'later' as const,
-    reason: `qq closed the connection with ${code}`,
-    retryAfterSecs: code === RATE_LIMITED ? 60 : undefined,
-  })
-}
-
-/** The end of a connection that was not open yet. */
-export function failureOf({ retry, reason, retryAfterSecs }: ConnectionEnd): UpstreamFailure {
-  return new UpstreamFailure(
-    'qq',
-    reason,
-    omitUndefined({ retry, reason: retry === 'never' ? ('auth' as const) : ('network' as const), retryAfterSecs }),
-  )
+export const closeCodes: GatewayCloseCodes = {
+  fatal: new Map([
+    [4010, 'the shard is not valid'],
+    [4011, 'the bot is in so many servers that it needs sharding, which is not supported'],
+    [4012, 'this version of the gateway is not served any more'],
+    [4013, 'the value of `intents` is not valid'],
+    [4014, 'an intent is not permitted: ask for it at q.qq.com, or change `intents`'],
+    [4914, 'the bot is not published: use the address of the sandbox, or publish it'],
+    [4915, 'the bot is banned'],
+  ]),
+  endsSession: (code) => code >= 4001 && code < 5000 && !RESUMABLE.has(code),
 }

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
 import { readJson, Refusal } from 'svc/sdk'
-import { verifyTimestamp } from 'svc/channels'
+import { GatewayFrame, verifyTimestamp } from 'svc/channels'
 import type { WebhookAnswer, WebhookRequest } from 'svc/channels'
 import { WebhookKey } from './signature.ts'
-import { Frame, Validation } from './wire.ts'
+import { Validation } from './wire.ts'
 
 const Op = { dispatch: 0, heartbeat: 1, heartbeatAck: 11, dispatchAck: 12, validation: 13 } as const
 const WINDOW_MS = 300_000
@@ -54,8 +54,8 @@ export class Webhook {
   }
 }
 
-function frameOf(body: Uint8Array): Frame {
-  const frame = v.safeParse(Frame, readBody(body))
+function frameOf(body: Uint8Array): v.InferOutput<typeof GatewayFrame> {
+  const frame = v.safeParse(GatewayFrame, readBody(body))
   if (frame.success) return frame.output
   throw new Refusal('invalid_request', 'The body is no event')
 }

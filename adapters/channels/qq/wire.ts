@@ -40,16 +40,6 @@ export const Message = v.object({
 })
 export type Message = v.InferOutput<typeof Message>
 
-/** A frame of the gateway, or the body of a request to the webhook. */
-export const Frame = v.object({
-  op: v.number(),
-  d: v.optional(v.unknown()),
-  s: v.nullish(v.number()),
-  t: v.nullish(v.string()),
-})
-export type Frame = v.InferOutput<typeof Frame>
-export const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.minValue(1)) })
-export const Ready = v.object({ session_id: v.string() })
 /** What is signed must never be mistaken for the body of an event, whose first character is a brace. */
 export const Validation = v.object({
   plain_token: v.pipe(v.string(), v.regex(/^[\w-]{1,256}$/)),
@@ -71,7 +61,3 @@ export const User = v.object({ id: v.string(), username: v.string() })
 export const Sent = v.union([v.object({ id: v.string() }), v.object({ code: v.number() })])
 export const Upload = v.object({ file_info: v.string() })
 export const Failure = v.object({ code: v.nullish(v.number()), err_code: v.nullish(v.number()), message: Text })
-
-/** A session of the gateway, as it is stored. `seq` is that of the last event that was dealt with. */
-export const Session = v.object({ id: v.string(), seq: v.number() })
-export type Session = v.InferOutput<typeof Session>

@@ -1,11 +1,14 @@
 import * as v from 'valibot'
 import { readJson } from 'svc/sdk'
-import { SavedPosition } from 'svc/channels'
-import type { ChannelLink } from 'svc/channels'
-import { Session } from './wire.ts'
+import type { ChannelLink } from './channel.ts'
+import { SavedPosition } from './saved-position.ts'
 
-/** The session of the gateway that a connection resumes, also after a restart of the daemon. */
-export class SavedSession {
+/** As it is stored. `seq` is that of the last event that was dealt with; `url` is where the session is resumed. */
+const Session = v.object({ id: v.string(), url: v.optional(v.string()), seq: v.number() })
+type Session = v.InferOutput<typeof Session>
+
+/** The session of a gateway that a connection resumes, also after a restart of the daemon. */
+export class GatewaySession {
   readonly #position: SavedPosition
   #session: Session | undefined
 
@@ -28,7 +31,7 @@ export class SavedSession {
     await this.#position.write(JSON.stringify(session))
   }
 
-  /** The events up to this one are dealt with: after a resume Discord sends those after it. */
+  /** The events up to this one are dealt with: after a resume the platform sends those after it. */
   advance(seq: number): void {
     if (!this.#session || seq <= this.#session.seq) return
     this.#session = { ...this.#session, seq }
