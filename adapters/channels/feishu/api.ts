@@ -4,7 +4,7 @@ import { AccessToken, ApiClient, ignoreMissing, PartialSends, trimSlashes } from
 import type { ApiRequest, ChannelLink, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import { platformOf } from './config.ts'
 import type { FeishuConfig } from './config.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodeCard, encodeMessage, encodeReply } from './encode.ts'
 import type { Content } from './encode.ts'
 import { findError } from './errors.ts'
@@ -77,7 +77,7 @@ export class FeishuApi {
 
   /** The id of the reaction. */
   async react(messageId: string, emoji: string): Promise<string> {
-    const request = { json: { reaction_type: { emoji_type: emojiName(emoji) } } }
+    const request = { json: { reaction_type: { emoji_type: reactionName(emoji) } } }
     const { data } = await this.#call(`${messagePath(messageId)}/reactions`, request, Reaction, 'the reaction')
     return data.reaction_id
   }

@@ -1,7 +1,7 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { emojiName } from 'svc/channels'
 
 /** Feishu takes reactions by its own names: https://open.feishu.cn/document/server-docs/im-v1/message-reaction/emojis-introduce */
-const NAMES: Readonly<Record<string, string>> = {
+const NAMES = {
   '👀': 'GLANCE',
   '✅': 'CheckMark',
   '❌': 'CrossMark',
@@ -21,11 +21,4 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /** The name of an emoji, given as a character or as a name of Feishu. */
-export function emojiName(emoji: string): string {
-  const name = NAMES[emoji] ?? /^:?(\w+):?$/.exec(emoji)?.[1]
-  if (name !== undefined) return name
-  throw new UpstreamFailure('feishu', `The name of the emoji ${emoji} on Feishu is not known: give the name`, {
-    reason: 'invalid_request',
-    retry: 'never',
-  })
-}
+export const reactionName = (emoji: string): string => emojiName('feishu', emoji, NAMES)

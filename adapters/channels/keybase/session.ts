@@ -10,7 +10,7 @@ import type {
   StartProgram,
 } from 'svc/channels'
 import type { Link } from './config.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { decodeId, encodeBody, encodeId } from './encode.ts'
 import { keybaseFailure, signInFailure } from './errors.ts'
 import { Keybase } from './program.ts'
@@ -149,7 +149,7 @@ class KeybaseSession implements ChannelConnection {
     await ignoreMissing(this.#change('delete', to, sent.id, {}))
   }
   async react(to: Destination, messageId: string, emoji: string): Promise<void> {
-    await this.#change('reaction', to, messageId, { message: { body: emojiName(emoji) } })
+    await this.#change('reaction', to, messageId, { message: { body: reactionName(emoji) } })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,7 @@ import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type { ChannelLink, Destination, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import * as v from 'valibot'
 import type { MattermostConfig } from './config.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodePost } from './encode.ts'
 import { findError } from './errors.ts'
 import { ChannelList, PostList, Sent, Upload, User } from './wire.ts'
@@ -65,7 +65,7 @@ export class MattermostApi {
   }
 
   async react(postId: string, emoji: string, botId: string): Promise<void> {
-    const json = { user_id: botId, post_id: postId, emoji_name: emojiName(emoji) }
+    const json = { user_id: botId, post_id: postId, emoji_name: reactionName(emoji) }
     await this.#client.json(`${this.#base}/reactions`, { json }, v.object({}), 'the reaction')
   }
 

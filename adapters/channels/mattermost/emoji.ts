@@ -1,33 +1,7 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { EMOJI_NAMES, emojiName } from 'svc/channels'
 
 /** Mattermost takes reactions by name. */
-const NAMES: Readonly<Record<string, string>> = {
-  '👀': 'eyes',
-  '✅': 'white_check_mark',
-  '❌': 'x',
-  '⏳': 'hourglass_flowing_sand',
-  '⚠️': 'warning',
-  '👍': '+1',
-  '👎': '-1',
-  '❤️': 'heart',
-  '🎉': 'tada',
-  '🤔': 'thinking',
-  '🔥': 'fire',
-  '🙏': 'pray',
-  '😀': 'grinning',
-  '😂': 'joy',
-  '🚀': 'rocket',
-  '👋': 'wave',
-  '💯': '100',
-  '🛑': 'octagonal_sign',
-}
+const NAMES = { ...EMOJI_NAMES, '🤔': 'thinking' }
 
 /** The name of an emoji, given as a character or as a name with or without colons. */
-export function emojiName(emoji: string): string {
-  const name = NAMES[emoji] ?? /^:?([a-z0-9_+-]+):?$/i.exec(emoji)?.[1]
-  if (name !== undefined) return name
-  throw new UpstreamFailure('mattermost', `The name of the emoji ${emoji} on Mattermost is not known: give the name`, {
-    reason: 'invalid_request',
-    retry: 'never',
-  })
-}
+export const reactionName = (emoji: string): string => emojiName('mattermost', emoji, NAMES)

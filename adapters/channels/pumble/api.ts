@@ -12,7 +12,7 @@ import type {
   SentMessage,
 } from 'svc/channels'
 import type { PumbleConfig } from './config.ts'
-import { emojiCode } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodeMessage } from './encode.ts'
 import { Channel, Failure, File, Identity, Message, Sent, Uploaded, UploadToken, User } from './wire.ts'
 
@@ -68,7 +68,7 @@ export class PumbleApi {
 
   async react(id: string, emoji: string): Promise<void> {
     const url = `${this.#base}/v1/messages/${encodeURIComponent(id)}/reactions`
-    await this.#client.open(url, { json: { code: emojiCode(emoji) } })
+    await this.#client.open(url, { json: { code: reactionName(emoji) } })
   }
 
   async readFile(

@@ -10,7 +10,7 @@ import type {
 } from 'svc/channels'
 import type * as v from 'valibot'
 import type { RocketChatConfig } from './config.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodeText } from './encode.ts'
 import { findError } from './errors.ts'
 import { Changes, Done, Found, Me, RoomInfo, RoomList, Sent, Upload } from './wire.ts'
@@ -80,7 +80,7 @@ export class RocketChatApi {
   }
 
   async react(messageId: string, emoji: string): Promise<void> {
-    const json = { messageId, emoji: emojiName(emoji), shouldReact: true }
+    const json = { messageId, emoji: reactionName(emoji), shouldReact: true }
     await this.#call('chat.react', { json }, Done, 'the reaction')
   }
 

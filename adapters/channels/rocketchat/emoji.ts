@@ -1,33 +1,7 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { EMOJI_NAMES, emojiName } from 'svc/channels'
 
 /** Rocket.Chat takes reactions by name. */
-const NAMES: Readonly<Record<string, string>> = {
-  '👀': 'eyes',
-  '✅': 'white_check_mark',
-  '❌': 'x',
-  '⏳': 'hourglass_flowing_sand',
-  '⚠️': 'warning',
-  '👍': 'thumbsup',
-  '👎': 'thumbsdown',
-  '❤️': 'heart',
-  '🎉': 'tada',
-  '🤔': 'thinking',
-  '🔥': 'fire',
-  '🙏': 'pray',
-  '😀': 'grinning',
-  '😂': 'joy',
-  '🚀': 'rocket',
-  '👋': 'wave',
-  '💯': '100',
-  '🛑': 'octagonal_sign',
-}
+const NAMES = { ...EMOJI_NAMES, '👍': 'thumbsup', '👎': 'thumbsdown', '🤔': 'thinking' }
 
-/** The name of an emoji, given as a character or as a name with or without colons. */
-export function emojiName(emoji: string): string {
-  const name = NAMES[emoji] ?? /^:?([a-z0-9_+-]+):?$/i.exec(emoji)?.[1]
-  if (name !== undefined) return `:${name}:`
-  throw new UpstreamFailure('rocketchat', `The name of the emoji ${emoji} on Rocket.Chat is not known: give the name`, {
-    reason: 'invalid_request',
-    retry: 'never',
-  })
-}
+/** The name of an emoji in colons, given as a character or as a name with or without colons. */
+export const reactionName = (emoji: string): string => `:${emojiName('rocketchat', emoji, NAMES)}:`

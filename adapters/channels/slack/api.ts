@@ -3,7 +3,7 @@ import { UpstreamFailure } from 'svc/sdk'
 import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type { ChannelLink, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import type { SlackConfig } from './config.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodeEdit, encodeMessage, encodeUpload, METADATA_TYPE, threadOf } from './encode.ts'
 import { findError, hasCode } from './errors.ts'
 import { messageId, timestampOf } from './message-id.ts'
@@ -59,7 +59,7 @@ export class SlackApi {
   }
 
   async react(channel: string, id: string, emoji: string): Promise<void> {
-    const body = { channel, timestamp: timestampOf(id), name: emojiName(emoji) }
+    const body = { channel, timestamp: timestampOf(id), name: reactionName(emoji) }
     try {
       await this.#call('reactions.add', body, Done, 'the reaction')
     } catch (error) {

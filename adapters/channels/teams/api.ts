@@ -4,7 +4,7 @@ import { AccessToken, ApiClient, ignoreMissing, RecentMap, trimSlashes } from 's
 import type { ApiRequest, ChannelLink, Destination, IssuedToken, OutboundMessage, SentMessage } from 'svc/channels'
 import type { TeamsConfig } from './config.ts'
 import { conversationId } from './conversation.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { encodeMessage } from './encode.ts'
 import { findError, findTokenError } from './errors.ts'
 import { isServiceUrl } from './service-url.ts'
@@ -66,7 +66,7 @@ export class TeamsApi {
   }
 
   async react(to: Destination, id: string, emoji: string): Promise<void> {
-    const name = encodeURIComponent(emojiName(emoji))
+    const name = encodeURIComponent(reactionName(emoji))
     await this.#open(`${this.#activity(to, id)}/reactions/${name}`, { method: 'PUT' })
   }
 

@@ -1,10 +1,9 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { emojiName } from 'svc/channels'
 
 /** Teams takes reactions by its own names: models/message/message-reaction.ts of github.com/microsoft/teams.ts. */
-const NAMES: Readonly<Record<string, string>> = {
+const NAMES = {
   '👍': 'like',
   '❤️': 'heart',
-  '❤': 'heart',
   '👀': '1f440_eyes',
   '✅': '2705_whiteheavycheckmark',
   '🚀': 'launch',
@@ -12,11 +11,4 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /** The name of an emoji, given as a character or as a name. */
-export function emojiName(emoji: string): string {
-  const name = NAMES[emoji] ?? /^[a-z0-9][a-z0-9_-]{0,99}$/i.exec(emoji)?.[0]
-  if (name !== undefined) return name
-  throw new UpstreamFailure('teams', `The name of the emoji ${emoji} in Teams is not known: give the name`, {
-    reason: 'invalid_request',
-    retry: 'never',
-  })
-}
+export const reactionName = (emoji: string): string => emojiName('teams', emoji, NAMES)

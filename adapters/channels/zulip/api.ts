@@ -11,7 +11,7 @@ import type * as v from 'valibot'
 import type { ZulipConfig } from './config.ts'
 import { addressOf, encodeContent, encodeFile, encodeMessage, encodeTyping, fieldsOf } from './encode.ts'
 import type { Address } from './encode.ts'
-import { emojiName } from './emoji.ts'
+import { reactionName } from './emoji.ts'
 import { findError } from './errors.ts'
 import { Done, Events, Link, MessageList, One, OneUser, Queue, Sent, Upload, User } from './wire.ts'
 
@@ -117,7 +117,7 @@ export class ZulipApi {
 
   async react(id: string, emoji: string): Promise<void> {
     const path = `/messages/${encodeURIComponent(id)}/reactions`
-    await this.#call('POST', path, { emoji_name: emojiName(emoji) }, Done, 'the reaction')
+    await this.#call('POST', path, { emoji_name: reactionName(emoji) }, Done, 'the reaction')
   }
 
   async readFile(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {

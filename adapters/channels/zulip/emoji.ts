@@ -1,7 +1,7 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { emojiName } from 'svc/channels'
 
 /** Zulip takes reactions by its own names: tools/setup/emoji/emoji_names.py of github.com/zulip/zulip. */
-const NAMES: Readonly<Record<string, string>> = {
+const NAMES = {
   '👀': 'eyes',
   '✅': 'check',
   '❌': 'cross_mark',
@@ -18,11 +18,4 @@ const NAMES: Readonly<Record<string, string>> = {
 }
 
 /** The name of an emoji, given as a character or as a name with or without colons. */
-export function emojiName(emoji: string): string {
-  const name = NAMES[emoji] ?? /^:?([a-z0-9_+-]+):?$/i.exec(emoji)?.[1]
-  if (name !== undefined) return name
-  throw new UpstreamFailure('zulip', `The name of the emoji ${emoji} on Zulip is not known: give the name`, {
-    reason: 'invalid_request',
-    retry: 'never',
-  })
-}
+export const reactionName = (emoji: string): string => emojiName('zulip', emoji, NAMES)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/rocketchat/adapter.ts'
 import { decodeMessage } from '../../../adapters/channels/rocketchat/decode.ts'
-import { emojiName } from '../../../adapters/channels/rocketchat/emoji.ts'
+import { reactionName } from '../../../adapters/channels/rocketchat/emoji.ts'
 import { findError } from '../../../adapters/channels/rocketchat/errors.ts'
 import { Message } from '../../../adapters/channels/rocketchat/wire.ts'
 import { attachmentOf, ChannelStage } from '../../contract/channel-stage.ts'
@@ -205,12 +205,12 @@ describe('rocketchat', () => {
   })
 
   it('gives reactions by name', () => {
-    expect([emojiName('✅'), emojiName('eyes'), emojiName(':eyes:')]).toEqual([
+    expect([reactionName('✅'), reactionName('eyes'), reactionName(':eyes:')]).toEqual([
       ':white_check_mark:',
       ':eyes:',
       ':eyes:',
     ])
-    expect(() => emojiName('🦑')).toThrow('not known')
+    expect(() => reactionName('🦑')).toThrow('not known')
   })
 
   it('leaves out the smaller copy of a picture', () => {
