@@ -52,6 +52,7 @@ export {
   Daemon,
   DaemonListening,
   DaemonStopping,
+  DatabaseCopying,
   ListeningStarting,
   PluginChanged,
   UnrecordedChange,

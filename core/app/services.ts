@@ -4,7 +4,7 @@ import { Broadcast } from '../host/broadcast-service.ts'
 import { Configuration } from '../host/configuration-service.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
-import { Daemon, DaemonStopping } from '../host/daemon.ts'
+import { Daemon, DaemonStopping, DatabaseCopying } from '../host/daemon.ts'
 import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-snapshots.ts'
 import { DatabaseServer } from '../host/database-server.ts'
 import { HealthMonitor } from '../host/health.ts'
@@ -45,7 +45,10 @@ export function provideServices(deps: ServiceDeps): Daemon {
   host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(
     DatabaseSnapshots,
-    createDatabaseSnapshots(options.loaded.config, (file) => home.database.snapshot(file)),
+    createDatabaseSnapshots(options.loaded.config, async (file) => {
+      await kernel.hooks.forPlugin(kernel.scope).emit(DatabaseCopying, {})
+      await home.database.snapshot(file)
+    }),
   )
   host.provide(
     Configuration,

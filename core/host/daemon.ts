@@ -164,6 +164,12 @@ export interface PluginChange {
  */
 export const DaemonStopping = notify<{ readonly reason: string }>('daemon:stopping')
 
+/**
+ * The daemon is going to copy its database, for a backup or beside it. It waits for the listeners: what they are about to
+ * delete is not to be in the copy.
+ */
+export const DatabaseCopying = notify<object>('daemon:database-copying')
+
 /** The plugins are loaded, and the port opens when the listeners have ended. A veto ends the start. */
 export const ListeningStarting = gate<object>('daemon:listening-starting')
 /** The port is open. Log lines of fast listeners appear before the last line of the greeting. */

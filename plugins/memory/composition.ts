@@ -1,6 +1,5 @@
 import { toIso } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginDatabase, Routes, Tools } from 'svc/sdk'
-import { AgentKilling } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
 import { TurnContextBuilt, TurnEnding, TurnFailed } from '../chat/contract.ts'
 import type { Inference } from '../providers/contract.ts'
@@ -63,7 +62,6 @@ export function addProactive(deps: ProactiveDeps): Report {
   routes.add(...graphRoutes(agents, graph), ...useRoutes({ uses, memories }))
   const report = addExtraction(deps, graph)
   followTurns(deps, uses)
-  followKilledAgents(deps, uses)
   return report
 }
 
@@ -129,14 +127,6 @@ function followTurns({ config, hooks, log, memories, services }: ProactiveDeps, 
   })
   hooks.on(TurnFailed, async ({ agent, turnId }) => {
     if (settingsOf(agent).retrieves) (await uses()).failed(turnId)
-  })
-}
-
-function followKilledAgents({ db, hooks, log }: ProactiveDeps, uses: LazyUses): void {
-  hooks.on(AgentKilling, async ({ agent, statements }) => {
-    const [{ GraphStore }, open] = await Promise.all([import('./graph/store.ts'), uses()])
-    const more = [...new GraphStore(db, log).ofAgentKilled(agent.id), open.ofAgentKilled(agent.id)]
-    return { agent, statements: [...statements, ...more] }
   })
 }
 

@@ -1,6 +1,6 @@
 import { Configuration } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AgentKilling, Agents } from '../agents/contract.ts'
+import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
@@ -9,10 +9,11 @@ import { Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { Settings } from './config.ts'
 import { Memories, MemoryChanged } from './contract.ts'
-import { agentOf, EMBED_LANE, lazyMemories, SWEEP_LANE, WORDS_LANE } from './lazy.ts'
+import { agentOf, EMBED_LANE, lazyMemories, REMOVAL_LANE, SWEEP_LANE, WORDS_LANE } from './lazy.ts'
 import { migrations } from './migrations.ts'
 import { memoryRoutes } from './routes/routes.ts'
 import { addProactive } from './composition.ts'
+import { followRemovedAgents } from './removal/hooks.ts'
 import { memoryTools } from './tools.ts'
 
 const MINUTE_MS = 60_000
@@ -50,8 +51,9 @@ export default definePlugin({
     own('words', indexer)
     const sweeper = queue.work(SWEEP_LANE, {
       async run() {
-        const { upkeep, embedder, uses, wordIndex } = await memories()
+        const { removal, upkeep, embedder, uses, wordIndex } = await memories()
         await uses.flush()
+        await removal.finish()
         await upkeep.sweep()
         await embedder.sweep()
         await wordIndex.sweep()
@@ -64,11 +66,14 @@ export default definePlugin({
     jobs.every('sweep', everyMs, async () => {
       await db.batch([queue.add({ lane: SWEEP_LANE, id: `${Math.floor(Date.now() / everyMs)}`, payload: null })])
     })
-    hooks.on(AgentKilling, async ({ agent, statements }) => {
-      const { store, wordIndex } = await memories()
-      await wordIndex.beforeKilling(agent.id)
-      return { agent, statements: [...statements, ...store.ofAgentKilled(agent.id)] }
+    const remover = queue.work(REMOVAL_LANE, {
+      async run({ payload, signal }) {
+        await (await memories()).removal.run(agentOf(payload), signal)
+        return { outcome: 'done' }
+      },
     })
+    own('removals', remover)
+    followRemovedAgents({ db, hooks, memories })
     const service = async () => (await memories()).memories
     const served: Memories = {
       add: async (list) => (await service()).add(list),

@@ -11,6 +11,7 @@ import type { OpenMemories } from './entries/open.ts'
 export const EMBED_LANE = 'memory-vectors'
 export const WORDS_LANE = 'memory-words'
 export const SWEEP_LANE = 'memory-sweep'
+export const REMOVAL_LANE = 'memory-removal'
 /** In seconds. */
 const SEARCH_BOUNDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2]
 

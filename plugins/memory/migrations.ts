@@ -1,5 +1,6 @@
 import type { Migration } from 'svc/sdk'
 import { graphMigrations } from './graph/migrations.ts'
+import { removalMigrations } from './removal/migrations.ts'
 import { vectorMigrations } from './vectors/migrations.ts'
 import { wordMigrations } from './words/migrations.ts'
 
@@ -107,4 +108,5 @@ export const migrations: readonly Migration[] = [
   ...graphMigrations,
   ...wordMigrations,
   ...vectorMigrations,
+  ...removalMigrations,
 ]

@@ -3,18 +3,22 @@ import type { PluginDatabase, SqlPart } from 'svc/sdk'
 import type { MemoryFilter } from './contract.ts'
 import type { ReadScope } from './entries/access.ts'
 
+/** Conditions on rows of `memory_entry`: whether their agent was removed, and they are only there to be deleted. */
+export const isOfRemovedAgent = sqlPart`memory_entry.agent_id IN (SELECT agent_id FROM memory_removal)`
+export const isKept = sqlPart`memory_entry.agent_id NOT IN (SELECT agent_id FROM memory_removal)`
+
 /** What the scope may see, as a condition on rows of `memory_entry`: what `isVisible` says. */
 export function visibleTo({ all, isPerson, userId, agentId, sessionId, shared }: ReadScope): SqlPart {
-  if (all) return sqlPart`1 = 1`
-  if (isPerson) return sqlPart`memory_entry.user_id = ${userId}`
-  return sqlPart`(
+  if (all) return isKept
+  if (isPerson) return sqlPart`(memory_entry.user_id = ${userId} AND ${isKept})`
+  return sqlPart`(${isKept} AND (
     (memory_entry.agent_id = ${agentId} AND (
       (memory_entry.level = 'agent' AND memory_entry.user_id IN ('', ${userId}))
       OR (memory_entry.level = 'user' AND memory_entry.user_id = ${userId})
       OR (memory_entry.level = 'session' AND memory_entry.session_id = ${sessionId}
         AND memory_entry.session_id <> '' AND memory_entry.user_id = ${userId})))
     OR (memory_entry.agent_id || ' ' || memory_entry.level IN (SELECT key FROM json_each(${idSet(shared)}))
-      AND (memory_entry.user_id = ${userId} OR (memory_entry.level = 'agent' AND memory_entry.user_id = ''))))`
+      AND (memory_entry.user_id = ${userId} OR (memory_entry.level = 'agent' AND memory_entry.user_id = '')))))`
 }
 
 /** What a filter wants, its agent aside, as a condition on rows of `memory_entry`. */

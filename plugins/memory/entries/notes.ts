@@ -2,6 +2,7 @@ import { Refusal } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Settings } from '../config.ts'
 import type { Memory, MemorySource } from '../contract.ts'
+import type { AgentRemoval } from '../removal/removal.ts'
 import { checkNew } from './check.ts'
 import type { MemoryService } from './service.ts'
 import type { MemoryStore } from './store.ts'
@@ -20,12 +21,14 @@ export class Notes {
   readonly #deps: {
     readonly store: MemoryStore
     readonly memories: MemoryService
+    readonly removal: Pick<AgentRemoval, 'later'>
     readonly agents: Agents
     readonly settings: Settings
   }
   constructor(deps: {
     readonly store: MemoryStore
     readonly memories: MemoryService
+    readonly removal: Pick<AgentRemoval, 'later'>
     readonly agents: Agents
     readonly settings: Settings
   }) {
@@ -34,7 +37,7 @@ export class Notes {
 
   /** Replaces a note of the same key; the time of its creation stays. `source`: what the note was made of. */
   async put(agentId: string, key: string, value: string, source: MemorySource) {
-    const { agents, store, memories, settings } = this.#deps
+    const { agents, store, memories, removal, settings } = this.#deps
     await agents.checkMemory(agentId, 'write', key)
     const note = {
       agentId,
@@ -59,7 +62,7 @@ export class Notes {
       }
     }
     // Killed during the write: nothing would remove the note later.
-    if (!(await agents.find(agentId))) await store.commit(store.ofAgentKilled(agentId))
+    if (!(await agents.find(agentId))) await store.commit(removal.later(agentId))
   }
 
   /**

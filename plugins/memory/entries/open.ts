@@ -10,6 +10,8 @@ import { Retrieval } from '../retrieval/retrieval.ts'
 import { VectorPlacer } from '../vectors/placer.ts'
 import { VectorSearch } from '../vectors/search.ts'
 import { SignStore } from '../vectors/store.ts'
+import { AgentRemoval } from '../removal/removal.ts'
+import { RemovalStore } from '../removal/rows/store.ts'
 import { WordSearch } from '../words/search.ts'
 import { WordStore } from '../words/store.ts'
 import { WordIndex } from '../words/word-index.ts'
@@ -48,6 +50,7 @@ export interface OpenMemories extends Pick<OpenDeps, 'db' | 'log'> {
   readonly embedder: Embedder
   readonly uses: UseRecorder
   readonly upkeep: Upkeep
+  readonly removal: AgentRemoval
 }
 
 export function openMemories(deps: OpenDeps): OpenMemories {
@@ -74,6 +77,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     used: (ids) => uses.add(ids),
     measured: deps.measured,
   })
+  const removal = openRemoval(deps)
   const memories = new MemoryService({
     store,
     retrieval,
@@ -81,12 +85,13 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     agents,
     audit,
     settings,
+    removal,
     now,
     changed: deps.changed,
     embedLater: (agentId) => embedder.later(agentId),
     grown: (agentId, added) => upkeep.grown(agentId, added),
   })
-  const upkeep = new Upkeep({ store, rows, memories, agents, settings, now, background, forgotten: deps.forgotten })
+  const upkeep = new Upkeep({ ...deps, store, rows, memories, removal, settings, now })
   background(() => wordIndex.fillLater())
   background(() => placer.run())
   return {
@@ -96,11 +101,23 @@ export function openMemories(deps: OpenDeps): OpenMemories {
     agents,
     store,
     memories,
-    notes: new Notes({ store, memories, agents, settings }),
+    notes: new Notes({ store, memories, removal, agents, settings }),
     vectors,
     wordIndex,
     embedder,
     uses,
     upkeep,
+    removal,
   }
+}
+
+function openRemoval({ db, queue, forgotten }: OpenDeps): AgentRemoval {
+  const store = new RemovalStore(db)
+  return new AgentRemoval({
+    store,
+    queue,
+    now: Date.now,
+    newId,
+    removed: (count) => forgotten('agent_removed', count),
+  })
 }

@@ -15,6 +15,7 @@ import type {
   MemorySource,
   NewMemory,
 } from '../contract.ts'
+import type { AgentRemoval } from '../removal/removal.ts'
 import type { BackedUp, Restored } from '../restore/restore.ts'
 import type { RestoreStore } from '../restore/store.ts'
 import type { Retrieval } from '../retrieval/retrieval.ts'
@@ -30,6 +31,7 @@ export interface MemoryDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly settings: Settings
+  readonly removal: Pick<AgentRemoval, 'release'>
   readonly now: () => number
   /** Told once it is on disk. */
   readonly changed: (

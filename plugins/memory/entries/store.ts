@@ -5,7 +5,7 @@ import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sd
 import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.ts'
 import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
-import { idSet, matching, visibleTo } from '../store.ts'
+import { idSet, isKept, matching, visibleTo } from '../store.ts'
 import {
   Count,
   EntryRow,
@@ -170,24 +170,12 @@ export class MemoryStore {
       this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
     ]
   }
-  /** For the batch that removes an agent. */
-  ofAgentKilled(agentId: string): readonly Statement[] {
-    return [
-      // Before the vectors, whose places would be emptied one by one else.
-      this.#db.sql`DELETE FROM memory_sign WHERE agent_id = ${agentId}`,
-      this.#db.sql`DELETE FROM memory_version WHERE memory_id IN
-        (SELECT id FROM memory_entry WHERE agent_id = ${agentId})`,
-      this.#db.sql`DELETE FROM memory_vector WHERE agent_id = ${agentId}`,
-      this.#db.sql`DELETE FROM memory_tombstone WHERE agent_id = ${agentId}`,
-      this.#db.sql`DELETE FROM memory_entry WHERE agent_id = ${agentId}`,
-    ]
-  }
-
   /** Superseded ones too. Those that cannot be read are left out. */
   async byIds(ids: readonly string[]): Promise<readonly Memory[]> {
     if (ids.length === 0) return []
     return this.#entries.all(
-      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`,
+      await this.#db.all`SELECT * FROM memory_entry
+        WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND ${isKept}`,
     )
   }
   async byKey(agentId: string, key: string): Promise<Memory | undefined> {
@@ -206,7 +194,7 @@ export class MemoryStore {
   async reported(id: string): Promise<readonly Memory[]> {
     return this.#entries.all(
       await this.#db.all`SELECT * FROM memory_entry
-        WHERE idempotency_key >= ${`${id}:`} AND idempotency_key < ${`${id};`} ORDER BY id`,
+        WHERE idempotency_key >= ${`${id}:`} AND idempotency_key < ${`${id};`} AND ${isKept} ORDER BY id`,
     )
   }
   /** The notes of an agent, the latest first. */
@@ -265,7 +253,8 @@ export class MemoryStore {
   }
   /** Agents with memories for a person. */
   async agentsOf(userId: string): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE user_id = ${userId}`
+    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry
+      WHERE user_id = ${userId} AND ${isKept}`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
   }
   /** Persons for whom something is kept, of those that the scope may see; the owner of the daemon is none of them. */
@@ -283,7 +272,7 @@ export class MemoryStore {
     return v.parse(Count, row).count
   }
   async agents(): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry`
+    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE ${isKept}`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
   }
 
@@ -302,7 +291,11 @@ export class MemoryStore {
     return new Set(v.parse(v.array(Id), rows).map(({ id }) => id))
   }
   async tombstone(id: string): Promise<TombstoneRow | undefined> {
-    return v.parse(v.optional(TombstoneRow), await this.#db.one`SELECT * FROM memory_tombstone WHERE id = ${id}`)
+    return v.parse(
+      v.optional(TombstoneRow),
+      await this.#db.one`SELECT * FROM memory_tombstone
+        WHERE id = ${id} AND agent_id NOT IN (SELECT agent_id FROM memory_removal)`,
+    )
   }
 
   /** Those of one model, by memory. */
@@ -317,7 +310,8 @@ export class MemoryStore {
     return v.parse(
       v.array(TextRow),
       await this.#db.all`SELECT id, key, content, updated_at FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND embedded_with <> ${model} ORDER BY id LIMIT ${limit}`,
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND embedded_with <> ${model} AND ${isKept}
+        ORDER BY id LIMIT ${limit}`,
     )
   }
   /** Of the text as it was read: of another one it writes nothing. */
@@ -340,7 +334,7 @@ export class MemoryStore {
   /** Agents with memories that have no vector at all. */
   async agentsWithoutVectors(): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry
-      WHERE embedded_with = '' AND superseded_by = ''`
+      WHERE embedded_with = '' AND superseded_by = '' AND ${isKept}`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
   }
   async vectorsOf(wanted: readonly string[]): Promise<ReadonlyMap<string, { model: string; vector: Uint8Array }>> {

@@ -166,9 +166,6 @@ export class GraphStore {
       this.#db.sql`DELETE FROM memory_entity WHERE user_id = ${userId}`,
     ]
   }
-  ofAgentKilled(agentId: string): readonly Statement[] {
-    return graphOfAgent(this.#db, agentId)
-  }
 }
 
 /**

@@ -42,14 +42,12 @@ export class MemoryUses {
     const rows = this.#rows.all(
       await this.#db.all`SELECT turn_id, memory_ids FROM memory_use
         WHERE turn_id IN (SELECT key FROM json_each(${set}))
-          AND (${Number(userId === undefined)} = 1 OR user_id = ${userId ?? ''})`,
+          AND (${Number(userId === undefined)} = 1 OR user_id = ${userId ?? ''})
+          AND agent_id NOT IN (SELECT agent_id FROM memory_removal)`,
     )
     return new Map(rows.map(({ turn_id: turnId, memory_ids: ids }) => [turnId, ids]))
   }
   ofUserForgotten(userId: string): Statement {
     return this.#db.sql`DELETE FROM memory_use WHERE user_id = ${userId}`
-  }
-  ofAgentKilled(agentId: string): Statement {
-    return this.#db.sql`DELETE FROM memory_use WHERE agent_id = ${agentId}`
   }
 }

@@ -38,6 +38,7 @@ export class Restore {
 
   async run(agentId: string, backup: readonly BackedUp[], by: string, isDryRun: boolean): Promise<Restored> {
     this.#check(backup)
+    if (!isDryRun) await this.#deps.removal.release(backup.map(({ memory }) => memory.id))
     const plan = await this.#plan(agentId, backup)
     if (!isDryRun && plan.restored.length > 0) await this.#write(agentId, backup, plan, by)
     return { restored: plan.restored.length, unchanged: plan.unchanged, conflicts: plan.conflicts }

@@ -3,7 +3,7 @@ import { RowReader } from 'svc/internal'
 import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Memory } from '../contract.ts'
 import { graphOfAgent } from '../graph/store.ts'
-import { idSet } from '../store.ts'
+import { idSet, isKept } from '../store.ts'
 import { Count, EntryRow, Id } from '../entries/row.ts'
 
 /** The statements of what happens to memories with time. */
@@ -53,7 +53,7 @@ export class UpkeepStore {
   }
   /** All that is kept for a person, what was superseded too. */
   async idsOfUser(userId: string, limit: number): Promise<readonly string[]> {
-    return ids(await this.#db.all`SELECT id FROM memory_entry WHERE user_id = ${userId} LIMIT ${limit}`)
+    return ids(await this.#db.all`SELECT id FROM memory_entry WHERE user_id = ${userId} AND ${isKept} LIMIT ${limit}`)
   }
   /** Times of use in milliseconds; 0: they do not expire. */
   async expired(
@@ -61,7 +61,7 @@ export class UpkeepStore {
     limit: number,
   ): Promise<readonly string[]> {
     return ids(
-      await this.#db.all`SELECT id FROM memory_entry WHERE superseded_by = '' AND key IS NULL
+      await this.#db.all`SELECT id FROM memory_entry WHERE superseded_by = '' AND key IS NULL AND ${isKept}
         AND ((level = 'session' AND created_at < ${before.sessionBefore})
           OR (level = 'agent' AND accessed_at < CAST(${before.agentUnusedBefore} AS BIGINT))
           OR (level = 'user' AND accessed_at < CAST(${before.userUnusedBefore} AS BIGINT))) LIMIT ${limit}`,

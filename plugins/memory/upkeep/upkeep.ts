@@ -8,6 +8,7 @@ import { similarityOfWords } from '../retrieval/retrieval.ts'
 import { cosineOfBytes } from '../vectors/vector.ts'
 import type { MemoryService } from '../entries/service.ts'
 import type { MemoryStore } from '../entries/store.ts'
+import type { AgentRemoval } from '../removal/removal.ts'
 import type { UpkeepStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -21,6 +22,7 @@ export interface UpkeepDeps {
   readonly store: MemoryStore
   readonly rows: UpkeepStore
   readonly memories: MemoryService
+  readonly removal: Pick<AgentRemoval, 'later'>
   readonly agents: Agents
   readonly settings: Settings
   readonly now: () => number
@@ -55,12 +57,12 @@ export class Upkeep {
 
   /** Everything that is due now. */
   async sweep(): Promise<void> {
-    const { store, rows, agents, settings, now } = this.#deps
+    const { store, rows, removal, agents, settings, now } = this.#deps
     await this.decay()
     await this.cleanup()
     for (const agentId of await store.agents())
       if (await agents.find(agentId)) await this.#cap(agentId)
-      else await store.commit(store.ofAgentKilled(agentId))
+      else await store.commit(removal.later(agentId))
     const before = (days: number): string => toIso(now() - days * DAY_MS)
     await rows.commit([rows.dropTombstones(before(settings.tombstone_days)), rows.dropUses(before(settings.use_days))])
   }

@@ -5,7 +5,7 @@ import type { Changes, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import type { MemoryFilter } from '../contract.ts'
 import type { ReadScope } from '../entries/access.ts'
 import { bytesColumn, VectorRow } from '../entries/row.ts'
-import { idSet, matching, visibleTo } from '../store.ts'
+import { idSet, isKept, matching, visibleTo } from '../store.ts'
 import { CHUNK } from './signs.ts'
 
 /** A vector whose signs are not in the index yet. */
@@ -51,7 +51,7 @@ export class SignStore {
   async unplaced(limit: number): Promise<readonly UnplacedRow[]> {
     const rows = await this.#db.all`SELECT memory_id, memory_vector.agent_id, model, vector, level, user_id, session_id
       FROM memory_vector JOIN memory_entry ON memory_entry.id = memory_id
-      WHERE place IS NULL ORDER BY memory_id LIMIT ${limit}`
+      WHERE place IS NULL AND ${isKept} ORDER BY memory_id LIMIT ${limit}`
     return v.parse(v.array(UnplacedRow), rows)
   }
   /** Of the rows of an agent with room the fullest, of those that have so many bytes. */

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { jsonColumn, nullableColumn, numberColumn, RowReader } from 'svc/internal'
 import { sqlPart } from 'svc/sdk'
 import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
-import { idSet, matching } from '../store.ts'
+import { idSet, isKept, matching } from '../store.ts'
+import type { Sized } from '../removal/slices.ts'
 import type { Narrowing } from './scopes.ts'
 
 /** Of the newest memories with a word, how many are looked at where a time has to fit, which no mark says. */
@@ -77,18 +78,18 @@ export class WordStore {
       this.#db.sql`UPDATE memory_entry SET has_words = 0 WHERE id IN (SELECT key FROM json_each(${set}))`,
     ]
   }
-  /** Memories of an agent whose words are in the index. */
-  async indexedOf(agentId: string, limit: number): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT id FROM memory_entry
-      WHERE agent_id = ${agentId} AND has_words = 1 AND superseded_by = '' LIMIT ${limit}`
-    return v.parse(v.array(v.object({ id: v.string() })), rows).map(({ id }) => id)
+  /** How long the texts of these memories are, in the index. */
+  async sizes(ids: readonly string[]): Promise<readonly Sized[]> {
+    const rows = await this.#db.all`SELECT memory_id AS id, length(words) AS chars FROM memory_text
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)}))`
+    return v.parse(v.array(v.object({ id: v.string(), chars: numberColumn })), rows)
   }
 
   /** Memories that an older version wrote, and those whose index was taken out for nothing. */
   async unindexed(limit: number): Promise<readonly UnindexedRow[]> {
     return this.#unindexed.all(
       await this.#db.all`SELECT id, agent_id, user_id, session_id, level, category, tags, key, content FROM memory_entry
-        WHERE has_words = 0 AND superseded_by = '' ORDER BY id LIMIT ${limit}`,
+        WHERE has_words = 0 AND superseded_by = '' AND ${isKept} ORDER BY id LIMIT ${limit}`,
     )
   }
   /** Of the text as it was read. */

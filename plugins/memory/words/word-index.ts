@@ -3,13 +3,13 @@ import type { Statement } from 'svc/sdk'
 import type { JobOutcome, Queue } from '../../queue/contract.ts'
 import type { NewMemory } from '../contract.ts'
 import { WORDS_LANE } from '../lazy.ts'
+import { firstSlice } from '../removal/slices.ts'
 import { wordsOf } from './words.ts'
 import { marksOf } from './scopes.ts'
 import type { IndexedText, WordStore } from './store.ts'
 
-/** Memories of one commit: what one write keeps others waiting. Taking words out takes ten times as long. */
+/** Memories of one commit: what one write keeps others waiting. */
 const ADDED = 100
-const REMOVED = 50
 
 export interface WordIndexDeps {
   readonly store: WordStore
@@ -38,19 +38,16 @@ export class WordIndex {
   }
   /**
    * Takes out the words of many that are about to be deleted, some at a time: to delete them all in one commit would
-   * keep others waiting. A few go with their memories.
+   * keep others waiting. The last ones go with their memories.
    */
   async beforeForgetting(ids: readonly string[]): Promise<void> {
-    if (ids.length <= REMOVED) return
-    for (let from = 0; from < ids.length; from += REMOVED)
-      await this.#deps.store.commit(this.#deps.store.remove(ids.slice(from, from + REMOVED)))
-  }
-  /** The same for all of an agent. */
-  async beforeKilling(agentId: string): Promise<void> {
-    for (;;) {
-      const ids = await this.#deps.store.indexedOf(agentId, REMOVED + 1)
-      if (ids.length <= REMOVED) return
-      await this.#deps.store.commit(this.#deps.store.remove(ids))
+    const { store } = this.#deps
+    for (let left = await store.sizes(ids); ;) {
+      const slice = firstSlice(left)
+      if (slice.length === left.length) return
+      await store.commit(store.remove(slice))
+      left = left.slice(slice.length)
+      await nextTurn()
     }
   }
 

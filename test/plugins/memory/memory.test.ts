@@ -91,18 +91,6 @@ describe('a note', () => {
     await eventually(async () => expect(await search()).toContain('green'))
   })
 
-  it('goes with its agent', async () => {
-    await using test = await start({ database: 'file' })
-    const agent = await test.spawn('a')
-    await store(test, agent, 'k', 'v')
-    await test.request('DELETE', `/api/agents/${agent}`)
-    await test.restart(() => {
-      const database = new Database(join(test.home, 'data', 'svc.db'))
-      expect(database.prepare('SELECT COUNT(*) FROM memory_entry').pluck().get()).toBe(0)
-      database.close()
-    })
-  })
-
   it('belongs to one agent', async () => {
     await using test = await start()
     const [one, two] = [await test.spawn('one', '[capabilities]\nmemory_read = ["*"]'), await test.spawn('two')]

@@ -139,7 +139,7 @@ describe.each(['SQLite', 'PostgreSQL'])('the signs of vectors on %s', (engine) =
 
   it('go with what is changed, superseded and forgotten, and with an agent', async () => {
     const stage = await open(await address())
-    const { memories, store } = stage.opened
+    const { memories, removal, store } = stage.opened
     const [one, two, three] = await memories.add(['n1.', 'n2.', 'n3.'].map((text) => memoryOf('a', text)))
     await memories.add([memoryOf('b', 'n4.')])
     await stage.embed('a')
@@ -152,7 +152,8 @@ describe.each(['SQLite', 'PostgreSQL'])('the signs of vectors on %s', (engine) =
     await stage.embed('a')
     for (const number of [1, 2, 3]) expect(await finds(stage, `${number}~`)).toEqual([])
     for (const number of [10, 20]) expect(await finds(stage, `${number}~`)).toEqual([`n${number}.`])
-    await store.commit(store.ofAgentKilled('a'))
+    await store.commit(removal.later('a'))
+    await removal.finish()
     expect(await count(stage)).toBe(1)
     expect(await finds(stage, '4~')).toEqual(['n4.'])
   })

@@ -1,0 +1,97 @@
+import * as v from 'valibot'
+import { numberColumn } from 'svc/internal'
+import type { Changes, PluginDatabase, Statement } from 'svc/sdk'
+import { Count } from '../../entries/row.ts'
+import { idSet, isOfRemovedAgent } from '../../store.ts'
+import type { Sized } from '../slices.ts'
+
+/** Rows of a table of one commit: what one write keeps others waiting. Those of signs have some 10,000 bytes each. */
+const ROWS = 100
+const SIGNS = 20
+
+const MarkRow = v.object({ agent_id: v.string() })
+const SizedRow = v.object({ id: v.string(), chars: numberColumn })
+
+/** The statements that delete the memory of removed agents, some rows at a time. They touch nothing of other agents. */
+export class RemovalStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  commit(statements: readonly Statement[]): Promise<readonly Changes[]> {
+    return this.#db.batch(statements)
+  }
+  /** The agents whose memories are being deleted. */
+  async marked(): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT agent_id FROM memory_removal ORDER BY removed_at, agent_id`
+    return v.parse(v.array(MarkRow), rows).map(({ agent_id: agentId }) => agentId)
+  }
+  mark(agentId: string, at: string): Statement {
+    return this.#db.sql`INSERT INTO memory_removal (agent_id, removed_at) VALUES (${agentId}, ${at})
+      ON CONFLICT (agent_id) DO NOTHING`
+  }
+  unmark(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM memory_removal WHERE agent_id = ${agentId}`
+  }
+
+  async entries(agentId: string): Promise<readonly Sized[]> {
+    const rows = await this.#db.all`SELECT id, length(content) AS chars FROM memory_entry
+      WHERE agent_id = ${agentId} AND ${isOfRemovedAgent} LIMIT ${ROWS}`
+    return v.parse(v.array(SizedRow), rows)
+  }
+  /** Of these ids those that are of removed agents. */
+  async among(ids: readonly string[]): Promise<readonly Sized[]> {
+    const rows = await this.#db.all`SELECT id, length(content) AS chars FROM memory_entry
+      WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND ${isOfRemovedAgent}`
+    return v.parse(v.array(SizedRow), rows)
+  }
+
+  async countVersions(ids: readonly string[]): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_version
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)}))`
+    return v.parse(Count, row).count
+  }
+  dropVersions(ids: readonly string[]): Statement {
+    return this.#db.sql`DELETE FROM memory_version WHERE (memory_id, number) IN
+      (SELECT memory_id, number FROM memory_version
+        WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)})) LIMIT ${ROWS})`
+  }
+  /** With at most as many versions as one commit takes. */
+  dropEntries(ids: readonly string[]): readonly Statement[] {
+    const set = idSet(ids)
+    return [
+      this.dropVersions(ids),
+      this.#db.sql`DELETE FROM memory_text WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set})) AND ${isOfRemovedAgent}`,
+    ]
+  }
+  isSliceOfVersions(count: number): boolean {
+    return count <= ROWS
+  }
+
+  async hasSigns(agentId: string): Promise<boolean> {
+    const row = await this.#db.one`SELECT id FROM memory_sign
+      WHERE agent_id = ${agentId} AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT 1`
+    return row !== undefined
+  }
+  /** Signs go before their vectors, whose places would be emptied one by one else. */
+  dropSigns(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM memory_sign WHERE id IN (SELECT id FROM memory_sign WHERE agent_id = ${agentId}
+      AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT ${SIGNS})`
+  }
+  /** What is left of an agent without entries. */
+  dropOthers(agentId: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM memory_tombstone WHERE id IN (SELECT id FROM memory_tombstone
+        WHERE agent_id = ${agentId} AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT ${ROWS})`,
+      this.#db.sql`DELETE FROM memory_use WHERE turn_id IN (SELECT turn_id FROM memory_use
+        WHERE agent_id = ${agentId} AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT ${ROWS})`,
+      this.#db.sql`DELETE FROM memory_relation WHERE id IN (SELECT id FROM memory_relation
+        WHERE agent_id = ${agentId} AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT ${ROWS})`,
+      this.#db.sql`DELETE FROM memory_entity WHERE id IN (SELECT id FROM memory_entity
+        WHERE agent_id = ${agentId} AND agent_id IN (SELECT agent_id FROM memory_removal) LIMIT ${ROWS})`,
+    ]
+  }
+}

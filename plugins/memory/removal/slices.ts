@@ -1,0 +1,20 @@
+/** Memories and characters whose words one commit takes out of the index: what it keeps others waiting. */
+const MAX_MEMORIES = 20
+const MAX_CHARS = 2_000
+
+export interface Sized {
+  readonly id: string
+  readonly chars: number
+}
+
+/** The first ids that fit into one commit, at least one. */
+export function firstSlice(memories: readonly Sized[]): readonly string[] {
+  const ids: string[] = []
+  let left = MAX_CHARS
+  for (const { id, chars } of memories.slice(0, MAX_MEMORIES)) {
+    if (chars > left && ids.length > 0) break
+    left -= chars
+    ids.push(id)
+  }
+  return ids
+}
