@@ -7,6 +7,8 @@ import { encodePost } from './encode.ts'
 import { findError } from './errors.ts'
 import { ChannelList, PostList, Sent, Upload, User } from './wire.ts'
 
+export const POSTS_PER_PAGE = 200
+
 /** The requests of one bot account. */
 export class MattermostApi {
   readonly #client: ApiClient
@@ -34,13 +36,10 @@ export class MattermostApi {
   /** The channels of the bot in all teams. */
   channels = () => this.#client.json(`${this.#base}/users/me/channels`, {}, ChannelList, 'the list of channels')
 
-  postsSince = (channel: string, since: number) =>
-    this.#client.json(
-      `${this.#base}/channels/${encodeURIComponent(channel)}/posts?since=${since}`,
-      {},
-      PostList,
-      'the posts of a channel',
-    )
+  postsSince = (channel: string, since: number) => this.#posts(channel, `since=${since}`)
+
+  /** A page, the newest first. */
+  posts = (channel: string, page: number) => this.#posts(channel, `page=${page}&per_page=${POSTS_PER_PAGE}`)
 
   async send(message: OutboundMessage, botId: string): Promise<SentMessage> {
     const files: string[] = []
@@ -72,6 +71,11 @@ export class MattermostApi {
   async readFile(id: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const url = `${this.#base}/files/${encodeURIComponent(id)}`
     return (await this.#client.open(url, { signal, headers: { accept: '*/*' } })).chunks()
+  }
+
+  #posts(channel: string, query: string) {
+    const url = `${this.#base}/channels/${encodeURIComponent(channel)}/posts?${query}`
+    return this.#client.json(url, {}, PostList, 'the posts of a channel')
   }
 
   /** The server keeps the file; it is shown with the post that names it. */

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { readJson, UpstreamFailure } from 'svc/sdk'
 import { RecentMap, SavedPosition } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
+import { POSTS_PER_PAGE } from './api.ts'
 import type { MattermostApi } from './api.ts'
 import type { MattermostConfig } from './config.ts'
 import { decodePost } from './decode.ts'
@@ -10,6 +11,10 @@ import type { Channel, User } from './wire.ts'
 
 const MAX_USERS = 2000
 const MAX_OWN_POSTS = 2000
+/** Of more posts since a time than that the server answers with some, whichever they are. */
+const MAX_SINCE = 1000
+/** What is older than these pages was written while the daemon was away for very long, and is left out. */
+const MAX_PAGES = 50
 /** Posts can become visible in another order than their times say: what was read already is dropped as a duplicate. */
 const OVERLAP_MS = 10_000
 
@@ -46,6 +51,7 @@ export class MattermostEvents {
       return
     }
     const { channel_type: channelType, channel_display_name: channelName, sender_name: senderName } = event.output
+    const { create_at: at } = post.output
     await this.#receive(post.output, isEdit, {
       // An edit does not tell where it is.
       channelType: channelType ?? (isEdit ? await this.#typeOf(post.output.channel_id) : undefined),
@@ -54,6 +60,7 @@ export class MattermostEvents {
       senderName: senderName ?? undefined,
       mentionedIds: readIds(event.output.mentions),
     })
+    if (!isEdit) this.#advance(at)
   }
 
   /** Reads what was written since the last post that was dealt with. The first time there is nothing to read. */
@@ -69,16 +76,20 @@ export class MattermostEvents {
     this.#since = Math.max(this.#since, since)
     this.#start = start
     const from = Math.max(this.#since - OVERLAP_MS, start)
-    for (const channel of channels) if ((channel.last_post_at ?? 0) > from) await this.#readChannel(channel, from)
+    let last = this.#since
+    for (const channel of channels)
+      if ((channel.last_post_at ?? 0) > from) last = Math.max(last, await this.#readChannel(channel, from))
+    // Not before, as another channel may have older posts.
+    this.#advance(last)
   }
 
   async flush(): Promise<void> {
     await this.#position.flush()
   }
 
-  async #readChannel(channel: Channel, since: number): Promise<void> {
-    const { posts } = await this.#api.postsSince(channel.id, since)
-    const written = Object.values(posts)
+  /** Returns the time of the newest post. */
+  async #readChannel(channel: Channel, since: number): Promise<number> {
+    const written = (await this.#writtenIn(channel.id, since))
       .flatMap((raw) => {
         const post = v.safeParse(Post, raw)
         return post.success && post.output.create_at > since ? [post.output] : []
@@ -90,6 +101,24 @@ export class MattermostEvents {
         channelName: channel.display_name ?? undefined,
         teamId: channel.team_id ?? undefined,
       })
+    return written.at(-1)?.create_at ?? since
+  }
+
+  async #writtenIn(channel: string, since: number): Promise<readonly unknown[]> {
+    const { order, posts } = await this.#api.postsSince(channel, since)
+    if (order.length < MAX_SINCE) return Object.values(posts)
+    const found: Record<string, unknown> = {}
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const listed = await this.#api.posts(channel, page)
+      Object.assign(found, listed.posts)
+      const oldest = v.safeParse(Post, listed.posts[listed.order.at(-1) ?? ''])
+      if (listed.order.length < POSTS_PER_PAGE || (oldest.success && oldest.output.create_at <= since))
+        return Object.values(found)
+    }
+    this.#link.log.warn('There were too many posts on Mattermost meanwhile: the oldest of a channel are left out', {
+      channel,
+    })
+    return Object.values(found)
   }
 
   async #receive(post: Post, isEdit: boolean, facts: PostFacts): Promise<void> {
@@ -104,8 +133,11 @@ export class MattermostEvents {
       const message = decodePost(post, { ...context, senderName }, isEdit)
       if (message) await this.#link.receive(message)
     }
-    if (isEdit || post.create_at <= this.#since) return
-    this.#since = post.create_at
+  }
+
+  #advance(time: number): void {
+    if (time <= this.#since) return
+    this.#since = time
     this.#position.set(this.#saved())
   }
 

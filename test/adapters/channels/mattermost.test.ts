@@ -69,6 +69,20 @@ describe('the WebSocket', () => {
     expect((await stage.link.waitForReceived(3)).map(({ text }) => text)).toEqual(['one', 'lost', 'next'])
   })
 
+  it('loses no older post of a channel that could not be read, nor one of many', async () => {
+    await using stage = await connect()
+    const first = await stage.open()
+    await first[Symbol.asyncDispose]()
+    await stage.fake.deliver({ text: 'older', isGroup: true, mentionsBot: true })
+    stage.fake.passTime(60_000)
+    const many = Array.from({ length: 1200 }, (_, index) => `post ${index}`)
+    for (const text of many) await stage.fake.deliver({ text })
+    stage.fake.failNextHistory()
+    await expect(stage.open()).rejects.toThrow('mattermost answered 500')
+    await stage.open()
+    expect((await stage.link.waitForReceived(1201)).map(({ text }) => text)).toEqual([...many, 'older'])
+  })
+
   it('hears the pongs of a quiet connection', async () => {
     await using stage = await connect()
     await stage.open()

@@ -13,6 +13,7 @@ const DIRECT = 'directdirectdirectdirectdi'
 const GROUP = 'groupgroupgroupgroupgroupg'
 const TEAM = 'teamteamteamteamteamteamte'
 const THREAD = 'rootrootrootrootrootrootro'
+const MAX_SINCE = 1000
 const EMOJI: Readonly<Record<string, string>> = { '+1': '👍', eyes: '👀' }
 
 interface Post {
@@ -44,6 +45,10 @@ interface Body {
 export interface FakeMattermost extends FakePlatform {
   /** The next event is lost on the way. */
   dropNextEvent(): void
+  /** Posts that come are later by so much than those before. */
+  passTime(ms: number): void
+  /** The next request for the posts of the group fails. */
+  failNextHistory(): void
   /** A pause that the server names only in `X-RateLimit-Reset`, as seconds or as a time. */
   limitUntil(reset: number): void
 }
@@ -79,6 +84,8 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   #next = 1
   #reset: number | undefined
   #isDropping = false
+  #isHistoryFailing = false
+  #passedMs = 0
 
   constructor() {
     // The thread that exists, of somebody else.
@@ -99,6 +106,12 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   setWebhook = () => {}
   dropNextEvent(): void {
     this.#isDropping = true
+  }
+  passTime(ms: number): void {
+    this.#passedMs += ms
+  }
+  failNextHistory(): void {
+    this.#isHistoryFailing = true
   }
   limitUntil(reset: number): void {
     this.#reset = reset
@@ -142,7 +155,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   }
 
   #post(more: Partial<Post>): Post {
-    const now = 1_763_640_000_000 + this.#next++
+    const now = 1_763_640_000_000 + this.#passedMs + this.#next++
     return {
       id: '',
       create_at: now,
@@ -251,7 +264,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
     if (path === `/users/${ADA.id}`) return { status: 200, body: ADA }
     if (path === '/users/me/channels') return { status: 200, body: this.#channels() }
     const [, channel] = /^\/channels\/(\w+)\/posts$/.exec(path) ?? []
-    if (channel !== undefined) return this.#since(channel, Number(call.url.searchParams.get('since')))
+    if (channel !== undefined) return this.#history(channel, call.url.searchParams)
     const file = this.#files.get(/^\/files\/(\w+)$/.exec(path)?.[1] ?? '')
     if (file) return { status: 200, body: file.bytes, headers: { 'content-type': file.mime } }
     return problem(404, 'api.context.404.app_error', 'no such path')
@@ -266,10 +279,19 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
     ]
   }
 
-  #since(channel: string, since: number): PlatformAnswer {
+  #history(channel: string, query: URLSearchParams): PlatformAnswer {
+    if (channel === GROUP && this.#isHistoryFailing) {
+      this.#isHistoryFailing = false
+      return problem(500, 'app.post.get_posts_since.app_error', 'Unable to get posts.')
+    }
+    const [since, page, perPage] = ['since', 'page', 'per_page'].map((name) => Number(query.get(name)))
     if (!Number.isInteger(since)) return problem(400, 'api.context.invalid_url_param.app_error', 'Invalid since')
-    const posts = [...this.#posts.values()].filter((post) => post.channel_id === channel && post.update_at > since)
-    const order = posts.map(({ id }) => id).toReversed()
+    const all = [...this.#posts.values()].filter((post) => post.channel_id === channel)
+    // Of those that changed since a time the server takes a thousand, in no order.
+    const posts = since
+      ? all.filter((post) => post.update_at > since).slice(-MAX_SINCE)
+      : all.toReversed().slice((page ?? 0) * (perPage ?? 0), ((page ?? 0) + 1) * (perPage ?? 0))
+    const order = posts.toSorted((one, other) => other.create_at - one.create_at).map(({ id }) => id)
     return { status: 200, body: { order, posts: Object.fromEntries(posts.map((post) => [post.id, post])) } }
   }
 
