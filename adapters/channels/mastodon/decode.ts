@@ -34,12 +34,11 @@ export function decodeStatus(status: Status, context: DecodeContext): InboundMes
       ? { id: account.id, kind: 'direct' as const }
       : { id: TIMELINE, kind: 'group' as const, title: 'Timeline' },
     threadId: isDirect(status) ? undefined : root,
-    sender: omitUndefined({
+    sender: {
       id: account.id,
       name: account.display_name || account.username,
       handle: `@${account.acct}`,
-      isBot: account.bot || undefined,
-    }),
+    },
     text: warning === '' ? text : `${warning}\n\n${text}`,
     attachments: status.media_attachments.slice(0, MAX_FILES).flatMap(fileOf),
     mentionsBot: true,

@@ -5,6 +5,11 @@ import { VISIBILITIES } from './config.ts'
 import type { Visibility } from './config.ts'
 
 const MAX_IMAGES = 4
+/**
+ * What the server takes for the beginning of a mention; not the `@` of an address. Source: `MENTION_RE` of
+ * app/models/account.rb of github.com/mastodon/mastodon
+ */
+const MENTION = /(?<![=/\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu
 
 /** What is remembered of the post that is answered. */
 const ReplyContext = v.object({ status: v.string(), acct: v.string(), visibility: v.string() })
@@ -58,10 +63,14 @@ export interface PostFields {
   readonly media: readonly string[]
 }
 
-/** The body of `POST /api/v1/statuses`. */
+/**
+ * The body of `POST /api/v1/statuses`. What an agent writes mentions nobody: those who are mentioned are notified, and
+ * can read a direct message.
+ */
 export function encodePost({ text, acct, answers, visibility, media }: PostFields) {
+  const silent = text.replaceAll(MENTION, '@\u200b')
   return omitUndefined({
-    status: acct === undefined ? text : `@${acct} ${text}`.trim(),
+    status: acct === undefined ? silent : `@${acct} ${silent}`.trim(),
     in_reply_to_id: answers,
     visibility,
     media_ids: media.length === 0 ? undefined : media,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/mastodon/adapter.ts'
 import { decodeStatus } from '../../../adapters/channels/mastodon/decode.ts'
-import { visibilityOf } from '../../../adapters/channels/mastodon/encode.ts'
+import { encodePost, visibilityOf } from '../../../adapters/channels/mastodon/encode.ts'
 import { findError } from '../../../adapters/channels/mastodon/errors.ts'
 import { textOf } from '../../../adapters/channels/mastodon/text.ts'
 import { Status } from '../../../adapters/channels/mastodon/wire.ts'
@@ -81,6 +81,14 @@ describe('mastodon', () => {
     expect(visibilityOf('private', 'unlisted')).toBe('private')
     expect(visibilityOf('mutuals_only', 'public')).toBe('direct')
     expect(visibilityOf(undefined, 'public')).toBe('public')
+  })
+
+  it('what an agent writes mentions nobody: a direct message goes to who asked alone', () => {
+    const text = '@eve @@bob (@al@evil.test), a@b.org, https://x.test/@carol'
+    const fields = { text, answers: '1', visibility: 'direct', media: [] } as const
+    expect(encodePost({ ...fields, acct: 'ada@elsewhere.test' }).status).toBe(
+      '@ada@elsewhere.test @\u200beve @@\u200bbob (@\u200bal@evil.test), a@b.org, https://x.test/@carol',
+    )
   })
 
   it('finds an event that the stream has lost', async () => {
@@ -197,6 +205,13 @@ describe('the text of a post on mastodon', () => {
 
   it('has the content warning in front', () => {
     expect(decodeStatus({ ...status, spoiler_text: 'food' }, context)?.text).toBe('food\n\nhi')
+  })
+
+  it('is that of another bot if the operator wants it', () => {
+    const ofBot = { ...status, account: { ...author, bot: true } }
+    expect(decodeStatus(ofBot, context)).toBeUndefined()
+    expect(decodeStatus(ofBot, { ...context, ignoreBots: false })?.sender.isBot).toBeUndefined()
+    expect(decodeStatus(ofBot, { ...context, ignoreBots: false })?.text).toBe('hi')
   })
 
   it('leaves out what the bot wrote', () => {
