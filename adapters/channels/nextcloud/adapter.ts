@@ -8,7 +8,8 @@ export default defineAdapter({
   // A bot edits nothing and has no files: its connection says so.
   capabilities: {
     dialect: 'markdown',
-    maxLength: 32_000,
+    // 32,000; some are left for the signs that keep mentions from notifying everybody.
+    maxLength: 31_900,
     lengthUnit: 'characters',
     edit: { minIntervalMs: 2000 },
     replies: true,

@@ -2,7 +2,7 @@ import { UpstreamFailure } from 'svc/sdk'
 import { ApiClient, pause, pollInBackground, trimSlashes } from 'svc/channels'
 import type { ChannelConnection, ChannelLink, OutboundMessage, SentMessage } from 'svc/channels'
 import type { NextcloudConfig } from './config.ts'
-import { encodeMessage, signRequest } from './encode.ts'
+import { encodeMessage, encodeText, signRequest } from './encode.ts'
 import { findBotError } from './errors.ts'
 import { NextcloudWebhook } from './webhook.ts'
 import { Capabilities, Done } from './wire.ts'
@@ -62,7 +62,7 @@ class BotApi {
   async send(message: OutboundMessage): Promise<SentMessage> {
     // A bot cannot send files.
     const missing = message.attachments.map(({ name }) => `[The file ${name} was not sent: bots cannot send files.]`)
-    const text = [message.text, ...missing].filter((part) => part !== '').join('\n\n')
+    const text = encodeText([message.text, ...missing].filter((part) => part !== '').join('\n\n'))
     await this.#post(`${encodeURIComponent(message.to.chatId)}/message`, text, encodeMessage(message, text))
     // The server does not tell the id.
     return { id: '' }

@@ -3,7 +3,7 @@ import { UpstreamFailure } from 'svc/sdk'
 import { ApiClient, ignoreMissing, PartialSends, trimSlashes } from 'svc/channels'
 import type { ApiRequest, ChannelLink, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import type { NextcloudConfig } from './config.ts'
-import { encodeMessage, referenceOf } from './encode.ts'
+import { encodeMessage, encodeText, referenceOf } from './encode.ts'
 import { findError } from './errors.ts'
 import { Done, Me, Message, Messages, RoomList, Sent } from './wire.ts'
 
@@ -65,7 +65,7 @@ export class NextcloudUserApi {
     await this.#chat(
       to.chatId,
       `/${encodeURIComponent(id)}`,
-      { method: 'PUT', json: { message: text } },
+      { method: 'PUT', json: { message: encodeText(text) } },
       Done,
       'the edited message',
     )
@@ -94,7 +94,7 @@ export class NextcloudUserApi {
     const { ocs } = await this.#chat(
       chatId,
       '',
-      { json: encodeMessage(message, message.text) },
+      { json: encodeMessage(message, encodeText(message.text)) },
       Sent,
       'the sent message',
     )

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, Refusal } from 'svc/sdk'
-import { RecentMap, trimSlashes, verifySecret, verifySignature } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { readWebhookBody, RecentMap, trimSlashes, verifySecret, verifySignature } from 'svc/channels'
 import type { ChannelLink, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { NextcloudConfig } from './config.ts'
 import { decodeActivity } from './decode.ts'
@@ -21,7 +21,7 @@ export class NextcloudWebhook {
 
   async answer(request: WebhookRequest): Promise<WebhookAnswer> {
     const random = this.#verify(request)
-    const raw = readBody(request.body)
+    const raw = readWebhookBody(request)
     const activity = v.safeParse(Activity, raw)
     if (!activity.success) throw new Refusal('invalid_request', 'The body is no activity')
     // Others tell of reactions, notices, and that the bot was switched on or off.
@@ -49,13 +49,5 @@ export class NextcloudWebhook {
     const { bot_name: botName, direct_rooms: directRooms } = this.#link.config
     const message = decodeActivity(created.output, { botName, directRooms, now: this.#link.now() })
     if (message) await this.#link.receive(message)
-  }
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
   }
 }

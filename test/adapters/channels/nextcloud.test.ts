@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/nextcloud/adapter.ts'
 import { decodeActivity, decodeMessage } from '../../../adapters/channels/nextcloud/decode.ts'
+import { encodeText } from '../../../adapters/channels/nextcloud/encode.ts'
 import { findBotError, findError } from '../../../adapters/channels/nextcloud/errors.ts'
 import { renderText } from '../../../adapters/channels/nextcloud/text.ts'
 import { Created, Message } from '../../../adapters/channels/nextcloud/wire.ts'
@@ -22,6 +23,17 @@ async function openAccount(config: Readonly<Record<string, unknown>> = {}) {
   await stage.open()
   return { fake, stage, [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose]() }
 }
+
+it('nobody but single people is notified by what an agent writes', async () => {
+  const mass = ['@all', '@"all"', '@ALL.', '@"group/admins"', '@group/a', '@"federated_group/a"', '@"team/x"']
+  for (const text of mass) expect(encodeText(text)).toBe(text.replace('@', '@\u200b'))
+  for (const text of ['@ada', '@"ada l"', '@allan', 'all', '@"guest/a1"']) expect(encodeText(text)).toBe(text)
+  for (const open of [openBot, openAccount]) {
+    await using it = await open()
+    await it.stage.connection.send(it.stage.message('hi @"all"'))
+    expect(it.fake.sent[0]?.text).toBe('hi @\u200b"all"')
+  }
+})
 
 describe('nextcloud, a bot', () => {
   it('a message to its name, or that answers one of its own, is for it; the text is without the name', async () => {
