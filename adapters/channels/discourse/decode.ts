@@ -46,9 +46,17 @@ export function decodePost(post: Post, { bot, topic, isEdit }: DecodeContext): I
   })
 }
 
-/** Whispers, notices of moderators and of the system are none. */
+/** Whether somebody can have written in a topic, as far as is known of it. */
+export function mayWrite({ archetype, details }: Topic, name: string): boolean {
+  const { allowed_users: users = [], allowed_groups: groups = [] } = details ?? {}
+  const isIn = users.some(({ username }) => username.toLowerCase() === name.toLowerCase())
+  return archetype !== PRIVATE || groups.length > 0 || isIn
+}
+
+/** Whispers, notices of moderators and what the forum itself writes are none. */
 function isOfPerson(post: Post, bot: Bot): boolean {
   const isVisible = post.hidden !== true && post.user_deleted !== true && post.deleted_at == null
+  if ((post.user_id ?? 0) < 0) return false
   return isVisible && post.post_type === REGULAR && post.user_id !== bot.id && !isSame(post.username, bot)
 }
 

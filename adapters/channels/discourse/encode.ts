@@ -7,7 +7,7 @@ const BREAK = '\u200b'
 
 /** Nobody is notified by what an agent writes, and what is too short for the forum is filled up invisibly. */
 export function encodeText(text: string, minLength: number): string {
-  const silent = text.replaceAll(/(^|[^\p{L}\p{N}_@])@(?=[\p{L}\p{N}_])/gu, `$1@${BREAK}`)
+  const silent = text.replaceAll(/(?<![\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu, `@${BREAK}`)
   const missing = minLength - [...silent.trim()].length
   return missing > 0 ? `${silent}\n\n${FILLER.repeat(Math.ceil(missing / FILLER.length))}` : silent
 }

@@ -4,7 +4,7 @@ import { pause, pollInBackground, RecentMap } from 'svc/channels'
 import type { Background, ChannelLink } from 'svc/channels'
 import type { DiscourseApi, Feed } from './api.ts'
 import type { DiscourseConfig } from './config.ts'
-import { decodePost } from './decode.ts'
+import { decodePost, mayWrite } from './decode.ts'
 import { Post } from './wire.ts'
 import type { Bot, Topic } from './wire.ts'
 
@@ -51,7 +51,7 @@ export class DiscoursePosts {
     await this.#queue.run(async () => {
       const post = await unlessRefused(this.#api.post(id))
       if (!post || post.id <= this.#start) return
-      const topic = await this.#topicOf(post.topic_id)
+      const topic = await this.#topicOf(post)
       const isKnown = post.id <= Math.max(this.#last.public, this.#last.private)
       if (topic) await this.#receive(post, topic, isChange && isKnown)
     })
@@ -86,7 +86,11 @@ export class DiscoursePosts {
     for (const raw of (await this.#newer(feed, from)).toReversed()) {
       const post = v.safeParse(Post, raw)
       if (post.success) await this.#receiveListed(feed, post.output)
-      else this.#link.log.warn('Discourse listed a post in a form that cannot be read')
+      else if (!this.#seen.has(idOf(raw))) {
+        // It is listed again at the next looks.
+        this.#seen.set(idOf(raw), Infinity)
+        this.#link.log.warn('Discourse listed a post in a form that cannot be read')
+      }
       this.#last[feed] = Math.max(this.#last[feed], idOf(raw))
     }
   }
@@ -108,7 +112,7 @@ export class DiscoursePosts {
 
   async #receiveListed(feed: Feed, post: Post): Promise<void> {
     if (this.#isSeen(post)) return
-    const topic = feed === 'public' ? { archetype: 'regular' } : await this.#topicOf(post.topic_id)
+    const topic = feed === 'public' ? { archetype: 'regular' } : await this.#topicOf(post)
     if (topic) await this.#receive(post, topic)
   }
 
@@ -130,10 +134,10 @@ export class DiscoursePosts {
     return categories.length === 0 || category == null || categories.includes(String(category))
   }
 
-  /** Who is in a topic of personal messages can change, so only the last ones are kept. */
-  async #topicOf(id: number): Promise<Topic | undefined> {
+  /** A topic of personal messages is read again when somebody writes who was not in it. */
+  async #topicOf({ topic_id: id, username }: Post): Promise<Topic | undefined> {
     const known = this.#topics.get(id)
-    if (known) return known
+    if (known && mayWrite(known, username)) return known
     const topic = await unlessRefused(this.#api.topic(id))
     if (topic) this.#topics.set(id, topic)
     return topic

@@ -3,6 +3,8 @@ import * as v from 'valibot'
 /** Only the fields that are read. Source: https://docs.discourse.org (looked up in November 2026) */
 const Id = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 const Text = v.nullish(v.string())
+/** Those of the forum itself, such as its robot, are negative. */
+const UserId = v.pipe(v.number(), v.safeInteger())
 
 /** `category_id` and `topic_title` are in lists only. */
 export const Post = v.object({
@@ -10,7 +12,7 @@ export const Post = v.object({
   topic_id: Id,
   post_number: Id,
   post_type: v.nullish(v.number(), 1),
-  user_id: v.nullish(Id),
+  user_id: v.nullish(UserId),
   username: v.string(),
   name: Text,
   created_at: v.string(),

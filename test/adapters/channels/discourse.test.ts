@@ -55,12 +55,33 @@ describe('what is received', () => {
     const others = [{ username: 'ada' }, { username: 'eve' }]
     it.fake.addTopic({ id: 90, ...topic, users: others })
     it.fake.addTopic({ id: 91, ...topic, users: others, groups: [{ name: 'helpers' }] })
+    it.fake.write({ topic_id: 42, raw: '@svc welcome', user_id: -2, username: 'discobot' })
     it.fake.write({ topic_id: 90, raw: 'not for the bot, but it says @svc' })
     it.fake.write({ topic_id: 91, raw: 'to all helpers' })
     await it.fake.deliver({ text: 'personal' })
     const [first] = await it.stage.test.waitForReceived(2)
     expect(first).toMatchObject({ text: 'to all helpers', chat: { id: 'pm:91', kind: 'group' }, mentionsBot: false })
     expect(textsOf(it.stage.test.received)).toEqual(['to all helpers', 'personal'])
+    expect(it.stage.test.logged).toEqual([])
+  })
+
+  it('is a message of a group from when a third person is in its topic', async () => {
+    await using it = await openStage()
+    const topic = { id: 92, archetype: 'private_message', title: 'Two' }
+    it.fake.addTopic({ ...topic, users: [{ username: 'ada' }, { username: 'svc' }] })
+    it.fake.write({ topic_id: 92, raw: 'between us' })
+    await it.fake.deliver({ text: 'one' })
+    await it.stage.test.waitForReceived(2)
+    it.fake.addTopic({ ...topic, users: [{ username: 'ada' }, { username: 'svc' }, { username: 'eve' }] })
+    it.fake.write({ topic_id: 92, raw: 'what did you say?', user_id: 9, username: 'eve' })
+    await it.fake.deliver({ text: 'two' })
+    const kinds = (await it.stage.test.waitForReceived(4)).map(({ text, chat }) => [text, chat.kind])
+    expect(kinds).toEqual([
+      ['between us', 'direct'],
+      ['one', 'direct'],
+      ['what did you say?', 'group'],
+      ['two', 'direct'],
+    ])
   })
 
   it('leaves out what cannot be read, and goes on', async () => {
@@ -68,7 +89,9 @@ describe('what is received', () => {
     it.fake.write({ raw: 7 as never })
     await it.fake.deliver({ text: 'after' })
     expect(textsOf(await it.stage.test.waitForReceived(1))).toEqual(['after'])
-    expect(it.stage.test.logged.join('\n')).toContain('a form that cannot be read')
+    await it.fake.deliver({ text: 'last' })
+    await it.stage.test.waitForReceived(2)
+    expect(it.stage.test.logged).toEqual([expect.stringContaining('a form that cannot be read')])
   })
 
   it('comes once, also when it becomes visible late and is listed again', async () => {
@@ -284,6 +307,10 @@ describe('posts', () => {
     const message = read({ ...base, ...more })
     if (expected === undefined) expect(message).toBeUndefined()
     else expect(message).toMatchObject(expected)
+  })
+
+  it('notifies nobody', () => {
+    expect(encodeText('@eve @@bob (@al) a@b.org', 1)).toBe('@\u200beve @@\u200bbob (@\u200bal) a@b.org')
   })
 
   it('fills up to the least length, as the forum counts it', () => {
