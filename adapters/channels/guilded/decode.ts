@@ -50,7 +50,6 @@ function senderOf(message: Message, member: Member | undefined): InboundMessage[
   return omitUndefined({
     id,
     name: member?.nickname || member?.user.name || id,
-    isBot: isBot(message, member) || undefined,
     roles: member?.roleIds.map(String),
   })
 }

@@ -33,7 +33,8 @@ export const MessageEvent = v.object({ serverId: Text, message: Message })
 export const Frame = v.object({ op: v.number(), t: Text, s: Text, d: v.optional(v.unknown()) })
 export type Frame = v.InferOutput<typeof Frame>
 export const Welcome = v.object({
-  heartbeatIntervalMs: v.pipe(v.number(), v.minValue(1)),
+  /** Within bounds: a timer of no time, or of more than a month, would send pings without a pause. */
+  heartbeatIntervalMs: v.pipe(v.number(), v.toMinValue(1000), v.toMaxValue(60_000)),
   lastMessageId: Text,
 })
 

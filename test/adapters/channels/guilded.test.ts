@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/guilded/adapter.ts'
 import { decodeMessage } from '../../../adapters/channels/guilded/decode.ts'
-import { Member, Message } from '../../../adapters/channels/guilded/wire.ts'
+import { Member, Message, Welcome } from '../../../adapters/channels/guilded/wire.ts'
 import * as v from 'valibot'
 import { ChannelStage } from '../../contract/channel-stage.ts'
 import { parsed, testHostileInput } from '../../support/hostile-input.ts'
@@ -122,6 +122,14 @@ describe('events', () => {
     it.stage.test.wake()
     await expect.poll(() => it.stage.test.heard).toBeGreaterThan(heard)
   })
+})
+
+it.each([
+  [-1, 1000],
+  [22_500, 22_500],
+  [1e300, 60_000],
+])('a server that asks for a ping each %d ms gets one each %d', (asked, given) => {
+  expect(v.parse(Welcome, { heartbeatIntervalMs: asked }).heartbeatIntervalMs).toBe(given)
 })
 
 it('nobody is notified', async () => {
