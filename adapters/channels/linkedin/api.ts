@@ -6,9 +6,10 @@ import { partsOf } from './comment-urn.ts'
 import type { LinkedInConfig } from './config.ts'
 import { encodeComment, encodePost, encodeUrn } from './encode.ts'
 import { findAuthError, findError } from './errors.ts'
-import { Comment, Introspection, List, Organization, Renewed, ReplyContext, Sent, Tokens } from './wire.ts'
+import { Introspection, List, Organization, Renewed, ReplyContext, Sent, Tokens } from './wire.ts'
 
 export const PAGE = 50
+const CLOSED: ReadonlySet<string> = new Set(['not_found', 'invalid_request'])
 
 /** The requests of one organization. */
 export class LinkedInApi {
@@ -68,13 +69,13 @@ export class LinkedInApi {
     return (await this.#call(path, { signal }, List, 'the list of notifications')).elements
   }
 
-  /** `undefined` when it is gone. */
-  async comment(urn: string, signal: AbortSignal): Promise<Comment | undefined> {
+  /** A comment, not yet checked; `undefined` when it is gone, or closed to the organization. */
+  async comment(urn: string, signal: AbortSignal): Promise<unknown> {
     const { post = '', id = '' } = partsOf(urn) ?? {}
     try {
-      return await this.#call(`/socialActions/${encodeUrn(post)}/comments/${id}`, { signal }, Comment, 'a comment')
+      return await this.#call(`/socialActions/${encodeUrn(post)}/comments/${id}`, { signal }, v.unknown(), 'a comment')
     } catch (error) {
-      if (error instanceof UpstreamFailure && error.reason === 'not_found') return undefined
+      if (error instanceof UpstreamFailure && CLOSED.has(error.reason)) return undefined
       throw error
     }
   }

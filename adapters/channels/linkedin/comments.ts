@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { pause, pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
-import type { Background, ChannelLink } from 'svc/channels'
+import type { Background, ChannelLink, InboundMessage } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { LinkedInApi } from './api.ts'
 import { wholeUrn } from './comment-urn.ts'
 import type { LinkedInConfig } from './config.ts'
 import { decodeComment } from './decode.ts'
-import { Notification } from './wire.ts'
+import { Comment, Notification } from './wire.ts'
 
 /** What is told late is found all the same; what was read already is known by its URN. */
 const OVERLAP_MS = 3_600_000
@@ -47,14 +47,23 @@ export class Comments {
     const until = this.#link.now()
     for (const { generatedActivity: urn } of await this.#list(until, signal)) {
       if (this.#seen.has(urn)) continue
-      const comment = await this.#api.comment(urn, signal)
-      const context = { urn: wholeUrn(comment?.commentUrn ?? urn), organization: this.#api.urn }
-      const message = comment && decodeComment(comment, context)
+      const message = this.#decode(urn, await this.#api.comment(urn, signal))
       if (message) await this.#link.receive(message)
       this.#seen.set(urn, true)
     }
     this.#last = until
     await this.#position.write(`${this.#last} ${this.#start}`)
+  }
+
+  /** One that cannot be read, such as a picture without a text, must not hold up the others. */
+  #decode(urn: string, raw: unknown): InboundMessage | undefined {
+    const comment = v.safeParse(Comment, raw)
+    if (comment.success) {
+      const whole = wholeUrn(comment.output.commentUrn ?? urn)
+      return decodeComment(comment.output, { urn: whole, organization: this.#api.urn })
+    }
+    this.#link.log.warn('LinkedIn did not show a comment in a form that can be read: it is left out', { urn })
+    return undefined
   }
 
   /** Oldest first. */

@@ -56,6 +56,15 @@ describe('comments on LinkedIn', () => {
     expect(it.fake.violations).toEqual([])
   })
 
+  it('that cannot be read, or are closed to the page, do not hold up the others', async () => {
+    await using it = await openStage()
+    it.fake.tell({ content: { type: 'IMAGE' } })
+    it.fake.tell('closed')
+    await it.fake.deliver({ text: 'after' })
+    expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['after'])
+    expect(it.stage.test.logged.join('\n')).toContain('in a form that can be read')
+  })
+
   it('from before the first start are history, and those that came while it was away are read in order', async () => {
     const fake = await FakeLinkedIn.start()
     fake.notify(fake.chats.thread, { lastModifiedAt: Date.now() - 1000 })

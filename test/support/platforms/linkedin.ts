@@ -42,6 +42,7 @@ export class FakeLinkedIn implements FakePlatform {
   refreshes = 0
   readonly #shown = new Shown()
   readonly #comments = new Map<string, FakeComment>()
+  readonly #closed = new Set<string>()
   readonly #notifications: { readonly lastModifiedAt: number; readonly [field: string]: unknown }[] = []
   #wake: () => void = () => {}
   #server: PlatformServer | undefined
@@ -136,6 +137,13 @@ export class FakeLinkedIn implements FakePlatform {
     this.#wake()
     return urn
   }
+  /** LinkedIn tells of a comment with these fields, or of one that it does not show. */
+  tell(fields: Record<string, unknown> | 'closed'): void {
+    const urn = urnOf(this.#next++)
+    if (fields === 'closed') this.#closed.add(urn)
+    else this.#keep(urn, fields)
+    this.notify(urn)
+  }
   #keep(urn: string, fields: Record<string, unknown>): void {
     const time = Date.parse('2026-11-20T12:00:00Z')
     this.#comments.set(urn, {
@@ -206,6 +214,7 @@ export class FakeLinkedIn implements FakePlatform {
     return { status: 200, body: { paging: { start, count }, elements: found.toReversed().slice(start, start + count) } }
   }
   #comment(urn: string): PlatformAnswer {
+    if (this.#closed.has(urn)) return refuse(403, 'Not enough permissions to access: GET /comments')
     const comment = this.#comments.get(urn)
     return comment ? { status: 200, body: comment } : refuse(404, 'Comment not found')
   }
