@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { omitUndefined } from 'svc/sdk'
-import { RecentMap } from 'svc/channels'
+import { omitUndefined, UpstreamFailure } from 'svc/sdk'
+import { NameCache, RecentMap } from 'svc/channels'
 import type { ChannelLink, InboundMessage } from 'svc/channels'
 import type { FeishuApi } from './api.ts'
 import type { FeishuConfig } from './config.ts'
@@ -8,7 +8,7 @@ import { decodeMessage, decodePress } from './decode.ts'
 import { CardEvent, MessageEvent } from './wire.ts'
 import type { Bot, Callback, EventHeader } from './wire.ts'
 
-const MAX_KNOWN = 2000
+const MAX_CHATS = 2000
 const MESSAGE = 'im.message.receive_v1'
 const PRESS = 'card.action.trigger'
 
@@ -19,13 +19,14 @@ export class FeishuEvents {
   readonly #link: ChannelLink<FeishuConfig>
   readonly #api: FeishuApi
   readonly #bot: Bot
-  readonly #names = new RecentMap<string, string>(MAX_KNOWN)
-  readonly #chats = new RecentMap<string, ChatFacts>(MAX_KNOWN)
+  readonly #names: NameCache
+  readonly #chats = new RecentMap<string, ChatFacts>(MAX_CHATS)
 
   constructor(link: ChannelLink<FeishuConfig>, api: FeishuApi, bot: Bot) {
     this.#link = link
     this.#api = api
     this.#bot = bot
+    this.#names = new NameCache(link, 'feishu')
   }
 
   /** Settles when what is in the event is durable. Events of other kinds are left. */
@@ -64,35 +65,27 @@ export class FeishuEvents {
   }
 
   async #pass(message: InboundMessage): Promise<void> {
-    const name = await this.#nameOf(message.sender.id)
-    await this.#link.receive({ ...message, sender: { ...message.sender, name } })
-  }
-
-  async #nameOf(id: string): Promise<string> {
-    return this.#known(this.#names, id, id, async () => (await this.#api.userName(id)) ?? id)
+    const { sender } = message
+    const name = await this.#names.find(sender.id, async () => (await this.#api.userName(sender.id)) ?? '')
+    await this.#link.receive({ ...message, sender: { ...sender, name } })
   }
 
   async #chat(id: string): Promise<ChatFacts> {
-    return this.#known(this.#chats, id, { kind: 'group' }, async () => {
+    const known = this.#chats.get(id)
+    if (known) return known
+    let facts: ChatFacts = { kind: 'group' }
+    try {
       const { name, chat_mode: mode } = await this.#api.chat(id)
-      return omitUndefined({
+      facts = omitUndefined({
         kind: mode === 'p2p' ? ('direct' as const) : ('group' as const),
         title: name || undefined,
       })
-    })
-  }
-
-  /** Names are for reading: without the permission to ask for them something else stands for them. */
-  async #known<T>(known: RecentMap<string, T>, id: string, otherwise: T, find: () => Promise<T>): Promise<T> {
-    const earlier = known.get(id)
-    if (earlier !== undefined) return earlier
-    let found = otherwise
-    try {
-      found = await find()
     } catch (error) {
-      this.#link.log.debug('Feishu did not tell a name', { error })
+      this.#link.log.debug('Feishu did not tell of a chat', { error })
+      // Without the permission to ask it is a group without a name; what passes is asked again.
+      if (!(error instanceof UpstreamFailure) || error.retry === 'later') return facts
     }
-    known.set(id, found)
-    return found
+    this.#chats.set(id, facts)
+    return facts
   }
 }

@@ -313,6 +313,16 @@ describe('messages', () => {
     expect(unknown).toMatchObject({ sender: { id: 'ou_eve', name: 'ou_eve' }, chat: { kind: 'group' } })
   })
 
+  it('asks again for what was not told because Feishu was away', async () => {
+    await using it = await openStage()
+    it.test.nextAnswer = new Response('{}', { status: 503 })
+    await it.fake.deliver({ text: 'one', isGroup: true })
+    await it.test.waitForReceived(1)
+    await it.fake.deliver({ text: 'two', isGroup: true })
+    const [one, two] = await it.test.waitForReceived(2)
+    expect([one?.chat.title, two?.chat.title]).toEqual([undefined, 'Harbour'])
+  })
+
   it('puts names in the places of keys, once, and leaves the mention of the bot out', () => {
     const mentions = [
       { key: '@_user_1', id: { open_id: 'ou_bot' }, name: 'Helper' },
