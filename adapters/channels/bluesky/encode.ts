@@ -6,6 +6,8 @@ export const POSTS = 'app.bsky.feed.post'
 const LINK = /https?:\/\/[^\s<>"]+/g
 
 const MAX_IMAGES = 4
+/** Beside the limit of 300 characters: https://github.com/bluesky-social/atproto/blob/main/lexicons/app/bsky/feed/post.json */
+const MAX_BYTES = 3000
 
 /** What one post shows. */
 export interface Part {
@@ -17,12 +19,31 @@ export interface Part {
 export function partsOf(text: string, files: readonly OutboundAttachment[]): readonly Part[] {
   const images = files.filter(({ kind }) => kind === 'image')
   const others = files.filter(({ kind }) => kind !== 'image')
-  const parts: Part[] = [{ text, images: images.slice(0, MAX_IMAGES) }]
+  const [first = '', ...more] = piecesOf(text)
+  const parts: Part[] = [{ text: first, images: images.slice(0, MAX_IMAGES) }]
+  for (const piece of more) parts.push({ text: piece, images: [] })
   for (let at = MAX_IMAGES; at < images.length; at += MAX_IMAGES)
     parts.push({ text: '', images: images.slice(at, at + MAX_IMAGES) })
   for (const { name } of others)
     parts.push({ text: `[The file ${name.slice(0, 200)} was not sent: pictures only here.]`, images: [] })
   return parts.filter((part) => part.text !== '' || part.images.length > 0)
+}
+
+/** A text of few characters can have many bytes, such as one of family emoji. */
+function piecesOf(text: string): readonly string[] {
+  if (Buffer.byteLength(text) <= MAX_BYTES) return [text]
+  const pieces: string[] = []
+  let piece = ''
+  for (const { segment } of new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(text))
+    // A letter with a thousand accents is cut between them.
+    for (const part of Buffer.byteLength(segment) > MAX_BYTES ? segment : [segment]) {
+      if (Buffer.byteLength(piece + part) > MAX_BYTES) {
+        pieces.push(piece)
+        piece = ''
+      }
+      piece += part
+    }
+  return [...pieces, piece]
 }
 
 export interface PictureBlob {

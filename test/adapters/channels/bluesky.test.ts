@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/bluesky/adapter.ts'
 import { decodeNotification } from '../../../adapters/channels/bluesky/decode.ts'
+import { partsOf } from '../../../adapters/channels/bluesky/encode.ts'
 import { Notification } from '../../../adapters/channels/bluesky/wire.ts'
 import { attachmentOf, ChannelStage } from '../../contract/channel-stage.ts'
 import { PICTURE } from '../../contract/channel-checks/check.ts'
@@ -25,6 +26,17 @@ const post = (text: string, more: object = {}) => ({
   indexedAt: '2026-11-20T12:00:00.000Z',
 })
 const decode = parsed(Notification, (notification) => decodeNotification(notification, BOT))
+
+it.each([
+  ['family emoji', '👨‍👩‍👧‍👦'.repeat(300), '👨‍👩‍👧‍👦'],
+  ['one letter with thousands of accents', `e${'\u0301'.repeat(4000)}`, ''],
+])('a text of %s is several posts of 3,000 bytes at most', (_, text, whole) => {
+  const texts = partsOf(text, []).map((part) => part.text)
+  expect(texts.length).toBe(3)
+  for (const each of texts) expect(Buffer.byteLength(each)).toBeLessThanOrEqual(3000)
+  for (const each of texts) expect(each.startsWith(whole) && each.endsWith(whole)).toBe(true)
+  expect(texts.join('')).toBe(text)
+})
 
 describe('the text of a post on Bluesky', () => {
   it('is without the mention of the account, wherever the bytes before it put it', () => {
@@ -183,10 +195,12 @@ describe('posting on Bluesky', () => {
     ])
   })
 
-  it('does not try again what has too many bytes', async () => {
+  it('makes two posts of what has too many bytes for one', async () => {
     await using it = await openStage()
-    const message = it.stage.message('👩‍👩‍👧‍👦'.repeat(200))
-    await expect(it.stage.connection.send(message)).rejects.toMatchObject({ reason: 'invalid_request', retry: 'never' })
+    await it.stage.connection.send(it.stage.message('👩‍👩‍👧‍👦'.repeat(200)))
+    const [first, second] = it.fake.sent
+    expect(`${first?.text}${second?.text}`).toBe('👩‍👩‍👧‍👦'.repeat(200))
+    expect(second?.replyTo).toBe(first?.id)
   })
 
   it('reads no file but pictures of posts', async () => {
