@@ -28,11 +28,23 @@ export class ReplyTokens {
       const known = claims.find((claim) => claim.token === token)
       if (known) return known.messageId === messageId ? 'again' : 'taken'
       const now = this.#link.now()
-      const next = [...claims.filter((claim) => claim.until > now), { token, until, messageId }].slice(-MAX_CLAIMS)
-      await this.#link.state.write(KEY, JSON.stringify(next))
-      this.#claims = next
+      const good = claims.filter((claim) => claim.until > now)
+      await this.#write([...good, { token, until, messageId }].slice(-MAX_CLAIMS))
       return 'new'
     })
+  }
+
+  /** LINE does not take the token, and nobody used it: what claimed it goes another way, on every attempt. */
+  async giveUp(token: string): Promise<void> {
+    await this.#work.run(async () => {
+      const claims = (this.#claims ??= await this.#read())
+      await this.#write(claims.map((claim) => (claim.token === token ? { ...claim, messageId: '' } : claim)))
+    })
+  }
+
+  async #write(claims: readonly Claim[]): Promise<void> {
+    await this.#link.state.write(KEY, JSON.stringify(claims))
+    this.#claims = claims
   }
 
   async #read(): Promise<readonly Claim[]> {

@@ -57,7 +57,9 @@ export class LineSender {
     } catch (error) {
       if (!isSpentToken(error)) throw error
       // The token is not too old: if this message claimed it, an earlier attempt has used it.
-      return claim === 'again' ? { id: '', wasSentBefore: true } : undefined
+      if (claim === 'again') return { id: '', wasSentBefore: true }
+      await this.#tokens.giveUp(replyToken)
+      return undefined
     }
   }
 

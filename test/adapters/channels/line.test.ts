@@ -46,6 +46,19 @@ describe('line: replies', () => {
     expect(it.fake.ways).toEqual(['push'])
   })
 
+  it('a push that fails after that is sent again, as the token was not used for it', async () => {
+    await using it = await openStage()
+    await it.fake.deliver({ text: 'a question' })
+    it.fake.expireReplyTokens()
+    const message = it.stage.message('late', { to: it.to() })
+    it.stage.test.nextAnswer = Response.json({ message: 'Invalid reply token' }, { status: 400 })
+    it.fake.fail({ kind: 'server_error' })
+    await it.stage.failureOf(() => it.stage.connection.send(message))
+    await it.stage.reopen()
+    expect((await it.stage.connection.send(message)).wasSentBefore).toBeUndefined()
+    expect(it.fake.ways).toEqual(['push'])
+  })
+
   it('a reply whose answer was lost is not sent again, not even after a crash', async () => {
     await using it = await openStage()
     await it.fake.deliver({ text: 'a question' })
