@@ -14,6 +14,11 @@ export function ownIdOf({ extras }: Message): unknown {
   return extras?.[OWN_MARK]
 }
 
+/** Alerts often say what they are about in the title. The server puts the name of the application where there is none. */
+function textOf({ title, message }: Message, applicationName: string): string {
+  return !title || title === applicationName ? message : `${title}\n\n${message}`
+}
+
 /** The message of an application; `undefined` for what the bot sent itself. */
 export function decodeMessage(message: Message, applicationName: string | undefined): InboundMessage | undefined {
   if (ownIdOf(message) !== undefined || message.message.trim() === '') return undefined
@@ -24,7 +29,7 @@ export function decodeMessage(message: Message, applicationName: string | undefi
     // Each application is a chat of its own; every answer goes out as the application of the bot.
     chat: { id: application, kind: 'direct' as const, title: name },
     sender: { id: application, name },
-    text: message.message,
+    text: textOf(message, name),
     attachments: [],
     mentionsBot: true,
     sentAt: isoTime(Date.parse(message.date)),

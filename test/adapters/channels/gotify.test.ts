@@ -21,6 +21,8 @@ describe('gotify', () => {
       sender: { id: '7', name: 'Front door' },
       chat: { id: '7', kind: 'direct', title: 'Front door' },
     })
+    it.fake.alert('Disk full', 'at the office')
+    expect((await it.stage.test.waitForReceived(2))[1]?.text).toBe('Disk full\n\nat the office')
     await it.stage.connection.send(it.stage.message('**open**'))
     const url = `${it.fake.origin}/message?limit=1`
     const headers = ['-H', `X-Gotify-Key: ${it.fake.config.client_token}`]

@@ -113,13 +113,19 @@ export class FakeGotify implements FakePlatform {
     return String(this.#post(PERSON_APP, { message: text }).id)
   }
 
+  /** Another application sends a message with a title. */
+  alert(title: string, message: string): void {
+    this.#post(PERSON_APP, { title, message })
+  }
+
   /** As the application with this id. */
   #post(appid: number, body: { readonly [field: string]: unknown }): Message {
     const message = {
       id: this.#next++,
       appid,
       message: String(body['message']),
-      title: String(body['title'] ?? 'Application'),
+      // As createMessage of api/message.go of github.com/gotify/server does.
+      title: String(body['title'] ?? APPLICATIONS.find(({ id }) => id === appid)?.name),
       priority: Number(body['priority'] ?? 0),
       ...(body['extras'] !== undefined && { extras: body['extras'] }),
       date: new Date().toISOString(),
