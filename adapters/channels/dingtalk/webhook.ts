@@ -1,5 +1,4 @@
-import { readJson, Refusal } from 'svc/sdk'
-import { verifySignature, verifyTimestamp } from 'svc/channels'
+import { readWebhookBody, verifySignature, verifyTimestamp } from 'svc/channels'
 import type { WebhookAnswer, WebhookRequest } from 'svc/channels'
 
 /** The documentation of DingTalk says how old a request may be. */
@@ -19,14 +18,6 @@ export async function answerWebhook(
   const timestamp = request.header('timestamp') ?? ''
   verifySignature(`${timestamp}\n${secret}`, request.header('sign'), { secret, encoding: 'base64' })
   verifyTimestamp(/^\d+$/.test(timestamp) ? Number(timestamp) : NaN, now, WINDOW_MS)
-  await receive(parsed(request.body))
+  await receive(readWebhookBody(request))
   return { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
-}
-
-function parsed(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }

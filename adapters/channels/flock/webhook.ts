@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { readJson, Refusal } from 'svc/sdk'
-import { verifyToken } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { readWebhookBody, verifyToken } from 'svc/channels'
 import type { ChannelLink, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { FlockConfig } from './config.ts'
 import { decodeEvent } from './decode.ts'
@@ -18,7 +18,7 @@ export async function answerWebhook(link: ChannelLink<FlockConfig>, request: Web
   if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
   const token = request.header(TOKEN_HEADER)
   const claims = await verifyToken(token, secret, { algorithm: 'HS256', now: link.now() })
-  const body = readBody(request.body)
+  const body = readWebhookBody(request)
   const event = v.safeParse(Event, body)
   const userId = event.success ? event.output.userId : undefined
   if (claims['appId'] !== appId || userId === undefined || claims['userId'] !== userId)
@@ -31,12 +31,4 @@ export async function answerWebhook(link: ChannelLink<FlockConfig>, request: Web
 /** A token is made for one event, so the same event has the same id when it comes again. */
 function idOf(token: string, body: Uint8Array): string {
   return createHash('sha256').update(token).update('\n').update(body).digest('base64url')
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }

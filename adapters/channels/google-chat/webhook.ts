@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, Refusal } from 'svc/sdk'
-import { ApiClient, bearerToken, PublishedKeys, verifyToken } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { ApiClient, bearerToken, PublishedKeys, readWebhookBody, verifyToken } from 'svc/channels'
 import type { ChannelLink, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { GoogleChatConfig } from './config.ts'
 import { decodeEvent } from './decode.ts'
@@ -30,7 +30,7 @@ export class Webhook {
   async answer(request: WebhookRequest): Promise<WebhookAnswer> {
     if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
     await this.#verify(bearerToken(request))
-    const message = decodeEvent(readBody(request.body))
+    const message = decodeEvent(readWebhookBody(request))
     if (message && this.#isRead(message.chat.id)) await this.#link.receive(message)
     // An empty object says nothing in the space: the answer comes when it is ready.
     return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{}' }
@@ -57,13 +57,5 @@ export class Webhook {
   #isRead(space: string): boolean {
     const { allowed_spaces: allowed } = this.#link.config
     return allowed.length === 0 || allowed.includes(space)
-  }
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
   }
 }
