@@ -1,4 +1,5 @@
 import type { ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
 import type { Logger, PluginNetwork, Spawn, Vault } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import type { Clock } from 'svc/internal'
@@ -45,7 +46,11 @@ export function createLink(
     accountId: account.id,
     config: { ...session.config },
     signal,
-    fetch: (url, request) => networkTo(url).fetch(url, { ...request, signal: until(request?.signal) }),
+    async fetch(url, request) {
+      // A public server may redirect to a private address, so what is public goes the guarded way.
+      const way = networkTo(url) === operator && !(await isRefused(network, url)) ? network : networkTo(url)
+      return way.fetch(url, { ...request, signal: until(request?.signal) })
+    },
     connect: (options) => (operator ?? network).connect({ ...options, signal: until(options.signal) }),
     startTls: (connection, tls) => (operator ?? network).startTls(connection, tls),
     webSocket: (url, options) => networkTo(url).webSocket(url, { ...options, signal: until(options?.signal) }),
@@ -57,6 +62,16 @@ export function createLink(
     sleep: (ms) => sleep(clock, ms, signal),
     receive,
     heard,
+  }
+}
+
+async function isRefused({ admit }: Pick<PluginNetwork, 'admit'>, url: string | URL): Promise<boolean> {
+  try {
+    await admit(url)
+    return false
+  } catch (error) {
+    // Whatever else fails, such as the name, fails in the request as well.
+    return error instanceof Refusal
   }
 }
 

@@ -7,6 +7,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ChannelLink } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import type { PluginNetwork } from 'svc/sdk'
+import type { Account } from '../../../plugins/channels/accounts/account.ts'
+import { createLink } from '../../../plugins/channels/connections/link.ts'
+import type { LinkDeps } from '../../../plugins/channels/connections/link.ts'
 import { startHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
 import { FakePlatform } from './platform.ts'
@@ -60,6 +65,32 @@ it('only an account of config.toml reaches private addresses, those that it name
   await expect(ofApi.fetch(local)).rejects.toMatchObject({ name: 'Refusal', code: 'forbidden' })
   await expect(ofApi.webSocket(local.replace('http', 'ws'))).rejects.toMatchObject({ code: 'forbidden' })
   await expect(runProgram(ofApi)).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+it.each([
+  ['http://10.0.0.1:8065/api', 'operator'],
+  ['http://10.0.0.1/api', 'guarded'],
+  ['http://10.0.0.3/', 'guarded'],
+  // Its redirects are guarded then, too.
+  ['https://chat.example/api', 'guarded'],
+])('an account of the file that names a private and a public server fetches %s the %s way', async (url, way) => {
+  const used: string[] = []
+  const network = (name: string, admit: (to: string | URL) => Promise<void>) =>
+    ({ admit, fetch: async () => void used.push(name) }) as unknown as PluginNetwork
+  const guarded = network('guarded', async (to) => {
+    if (new URL(to).hostname.startsWith('10.')) throw new Refusal('forbidden', 'a private network')
+  })
+  const networkOf = () => ({ network: guarded, operator: network('operator', async () => undefined) })
+  const config = { base_url: 'http://10.0.0.1:8065', other: 'https://chat.example' }
+  const session = {
+    config,
+    signal: new AbortController().signal,
+    receive: async () => undefined,
+    heard: () => undefined,
+  }
+  const deps = { networkOf, spawnOf: () => undefined } as unknown as LinkDeps
+  await createLink(deps, { channel: 'test_chat', id: 'default' } as Account, session).fetch(url)
+  expect(used).toEqual([way])
 })
 
 /** A channel of somebody else, with the adapter of the running test. */
