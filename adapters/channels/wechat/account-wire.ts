@@ -6,9 +6,6 @@ import * as v from 'valibot'
 const Text = v.optional(v.pipe(v.string(), v.maxLength(100_000)), '')
 const Name = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
 
-/** What is sent in the safe mode, or beside the clear text. */
-export const Envelope = v.object({ Encrypt: v.pipe(v.string(), v.minLength(1)) })
-
 /** A message, from XML: every value is a text. Events have no `MsgId`. */
 export const Message = v.object({
   FromUserName: Name,

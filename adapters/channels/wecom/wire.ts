@@ -41,8 +41,7 @@ export const BotEvent = v.object({ event: v.object({ eventtype: v.string() }) })
 export const UploadStarted = v.object({ upload_id: v.string() })
 export const Uploaded = v.object({ media_id: v.string() })
 
-/** What is in the body of a callback of an application; the numbers are texts. */
-export const Envelope = v.object({ xml: v.object({ Encrypt: v.string() }) })
+/** What is in the callback of an application; the numbers are texts. */
 export const AppMessage = v.object({
   ToUserName: v.string(),
   FromUserName: v.string(),

@@ -169,6 +169,17 @@ describe('an application', () => {
     },
   )
 
+  it('a body that nobody signed costs no time', async () => {
+    await using it = await openApp()
+    const request = it.fake.callback(it.fake.message(''))
+    const start = process.threadCpuUsage()
+    for (const part of ['<a/>', '<?x?>', '<Encrypt>', '<Encrypt>AAAA']) {
+      const body = Buffer.from(`<xml>${part.repeat(1_000_000 / part.length)}</xml>`)
+      expect([400, 401]).toContain((await it.stage.receiveWebhook({ ...request, body })).status)
+    }
+    expect(process.threadCpuUsage(start).user / 1000).toBeLessThan(250)
+  })
+
   it('replaces a token that WeCom took back', async () => {
     await using it = await openApp()
     it.fake.revokeToken()
