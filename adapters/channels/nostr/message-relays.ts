@@ -1,5 +1,6 @@
 import { verifyEvent } from 'nostr-tools/pure'
 import { RecentMap } from 'svc/channels'
+import { UpstreamFailure } from 'svc/sdk'
 import type { ChannelLink } from 'svc/channels'
 import type { NostrConfig } from './config.ts'
 import type { Identity } from './identity.ts'
@@ -54,9 +55,16 @@ export class MessageRelays {
       }
   }
 
+  /** Throws when no relay answers: what is written to the wrong relays, nobody reads. */
   async #ask(person: string, relays: readonly Relay[]): Promise<readonly Event[]> {
     const filter = { kinds: [KIND.messageRelays], authors: [person], limit: 1 }
     const answers = await Promise.allSettled(relays.map((relay) => relay.query(filter)))
+    const failed = answers.find(({ status }) => status === 'rejected')
+    if (!answers.some(({ status }) => status === 'fulfilled'))
+      throw new UpstreamFailure('nostr', `no relay tells where people read: ${reasonOf(failed)}`, {
+        reason: 'network',
+        retry: 'later',
+      })
     return answers
       .flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
       .filter((event) => event.pubkey === person && event.kind === KIND.messageRelays && verifyEvent({ ...event }))
@@ -78,4 +86,9 @@ function isPublic(url: string): boolean {
 
 function normalized(url: string): string {
   return URL.canParse(url) ? new URL(url).href.replace(/\/$/, '') : ''
+}
+
+function reasonOf(answer: PromiseSettledResult<unknown> | undefined): string {
+  if (answer?.status !== 'rejected') return 'none is connected'
+  return answer.reason instanceof Error ? answer.reason.message : String(answer.reason)
 }

@@ -204,6 +204,21 @@ describe('nostr', () => {
     expect([fake, other].map(({ events }) => events.filter(isForClara).length)).toEqual([0, 1])
   })
 
+  it('sends nothing to the wrong relays while no relay tells where its reader reads', async () => {
+    const fake = await FakeNostr.start()
+    await using other = await FakeNostr.start({ beside: fake })
+    const both = [fake, other]
+    for (const relay of both) relay.listRelays(fake.ada, [other.url])
+    await using stage = new ChannelStage(adapter, fake, { ...fake.config, relays: [fake.url, other.url] })
+    await stage.open()
+    for (const relay of both) relay.hideLists(true)
+    const message = stage.message('here')
+    expect(await stage.failureOf(() => stage.connection.send(message))).toMatchObject({ retry: 'later' })
+    for (const relay of both) relay.hideLists(false)
+    await stage.connection.send(message)
+    expect(both.map(({ sent }) => sent.length)).toEqual([0, 1])
+  })
+
   it('keeps the order of messages of the same second, over a restart', async () => {
     await using it = await openStage()
     for (const text of ['one', 'two']) await it.stage.connection.send(it.stage.message(text))

@@ -75,6 +75,7 @@ export class FakeNostr implements FakePlatform {
   #server: PlatformServer | undefined
   #refusal: string | undefined
   #ignoresTimes = false
+  #hidesLists = false
   #next = 0
 
   private constructor(options: FakeNostrOptions) {
@@ -122,6 +123,10 @@ export class FakeNostr implements FakePlatform {
   /** What the relay says of the next message. */
   refuseNext(words: string): void {
     this.#refusal = words
+  }
+  /** Whether it refuses to tell where people read. */
+  hideLists(areHidden: boolean): void {
+    this.#hidesLists = areHidden
   }
   /** Sends what is stored, whenever it was written. */
   ignoreTimes(): void {
@@ -269,6 +274,7 @@ export class FakeNostr implements FakePlatform {
     const readers = [...(filter['#p'] ?? []), ...(filter.authors ?? [])]
     if (isPrivate && (reader === undefined || !readers.includes(reader)))
       return peer.send(['CLOSED', id, 'auth-required: messages are for their readers'])
+    if (this.#hidesLists && filter.kinds?.includes(10_050)) return peer.send(['CLOSED', id, 'error: no database'])
     if (this.#options.hidesOlder === true && filter.until !== undefined) return this.#older.set(client)
     const asked = this.#ignoresTimes ? { ...filter, since: 0, until: Infinity } : filter
     const found = this.events.filter((event) => matchFilter(asked, event)).toSorted(newestFirst)
