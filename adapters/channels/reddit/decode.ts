@@ -7,6 +7,8 @@ export const PERSON = 'u/'
 const COMMUNITY = 'r/'
 /** Shown for accounts that are gone. */
 const DELETED = '[deleted]'
+/** It answers comments by itself: other accounts do not say whether a program writes with them. */
+const MODERATOR = 'AutoModerator'
 /** Notices that Reddit itself writes. */
 const SYSTEM: ReadonlySet<string> = new Set(['admin', 'gold-auto'])
 
@@ -36,7 +38,7 @@ export function decodeItem({ kind, data }: Item, { username, isInbox }: DecodeCo
       : { id: `${PERSON}${author}`, kind: 'direct' as const },
     threadId: isComment ? postOf(data) : undefined,
     // A name never changes, and is never given to somebody else.
-    sender: { id: author, name: author },
+    sender: omitUndefined({ id: author, name: author, isBot: author === MODERATOR || undefined }),
     text,
     attachments: [],
     mentionsBot,

@@ -4,6 +4,8 @@ import type { InboundMessage } from 'svc/channels'
 import type { ChatMessage } from './wire.ts'
 
 const MAX_ROLES = 50
+/** Of programs that write with the token of their application; others do not say what they are. */
+const BOT_BADGE = 'bot-badge'
 
 export interface DecodeContext {
   /** The user id of the bot. */
@@ -28,6 +30,7 @@ export function decodeMessage(message: ChatMessage, { botId, sentAt }: DecodeCon
       id: message.chatter_user_id,
       name: message.chatter_user_name || message.chatter_user_login || message.chatter_user_id,
       handle: message.chatter_user_login || undefined,
+      isBot: message.badges?.some(({ set_id: badge }) => badge === BOT_BADGE) || undefined,
       roles: message.badges?.slice(0, MAX_ROLES).map(({ set_id: role }) => role),
     }),
     text,

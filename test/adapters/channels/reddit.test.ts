@@ -118,6 +118,15 @@ describe('a mention on Reddit', () => {
   })
 })
 
+it('AutoModerator, which answers by itself, is a bot', () => {
+  const senderOf = (author: string) => {
+    const data = { name: 't1_a', author, body: 'hi', created_utc: 1, subreddit: 'harbour', link_id: 't3_a' }
+    return decodeItem(v.parse(Item, { kind: 't1', data }), { username: 'bot-1', isInbox: true })?.sender
+  }
+  expect(senderOf('AutoModerator')).toMatchObject({ isBot: true })
+  expect(senderOf('eve')).not.toHaveProperty('isBot')
+})
+
 describe('sending on Reddit', () => {
   it('writes the parts of an answer one below the other', async () => {
     await using it = await openStage()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/twitch/adapter.ts'
 import { TwitchConfig } from '../../../adapters/channels/twitch/config.ts'
 import { decodeMessage } from '../../../adapters/channels/twitch/decode.ts'
-import { Notification } from '../../../adapters/channels/twitch/wire.ts'
+import { ChatMessage, Notification } from '../../../adapters/channels/twitch/wire.ts'
 import { ChannelStage } from '../../contract/channel-stage.ts'
 import { parsed, testHostileInput } from '../../support/hostile-input.ts'
 import { FakeTwitch } from '../../support/platforms/twitch.ts'
@@ -213,6 +213,22 @@ describe('the token of Twitch', () => {
     const failure = await refusalOf({ refresh_token: undefined }, (fake) => fake.expire())
     expect(failure).toMatchObject({ reason: 'auth', message: expect.stringContaining('refresh_token') })
   })
+})
+
+it('twitch: a program with the badge of one is a bot', () => {
+  const event = v.parse(ChatMessage, {
+    broadcaster_user_id: '1',
+    broadcaster_user_name: 'Streamer',
+    chatter_user_id: '2',
+    chatter_user_login: 'helper',
+    chatter_user_name: 'Helper',
+    message_id: 'm',
+    message: { text: 'hi' },
+    badges: [{ set_id: 'moderator' }, { set_id: 'bot-badge' }],
+  })
+  const context = { botId: '9', sentAt: '' }
+  expect(decodeMessage(event, context)?.sender).toMatchObject({ isBot: true, roles: ['moderator', 'bot-badge'] })
+  expect(decodeMessage({ ...event, badges: [] }, context)?.sender).not.toHaveProperty('isBot')
 })
 
 testHostileInput(
