@@ -4,7 +4,7 @@ import type { OutboundAttachment, OutboundMessage } from 'svc/channels'
 const CARD = 'application/vnd.microsoft.card.adaptive'
 const MAX_BUTTONS = 20
 /** Everybody, or one person, is notified by these. */
-const MENTION = /<@(?=all\b|personid:|personemail:)/gi
+const MENTION = /<(?=@(?:all\b|personid:|personemail:|groupmention:)|spark-mention\b)/gi
 
 /** The body of `POST /messages`. */
 export function encodeMessage(message: OutboundMessage) {
@@ -34,7 +34,7 @@ function fieldsOf({ to, replyTo, text }: OutboundMessage) {
 }
 
 function withoutMentions(text: string): string {
-  return text.replace(MENTION, '<\u200B@')
+  return text.replace(MENTION, '<\u200B')
 }
 
 /** Clients show the card in place of the text. */

@@ -113,9 +113,10 @@ export class WebexEvents {
   async #receiveAction(id: string): Promise<void> {
     const action = await unlessGone(this.#api.action(id))
     if (!action) return
-    const { type } = await this.#api.room(action.roomId)
+    const room = await unlessGone(this.#api.room(action.roomId))
+    if (!room) return
     const person = await unlessGone(this.#api.person(action.personId))
-    const message = decodeAction(action, person, type === 'direct')
+    const message = decodeAction(action, person, room.type === 'direct')
     if (message) await this.#link.receive(await this.#named(message))
   }
 

@@ -100,8 +100,8 @@ export class ZulipEvents {
     const changed = v.safeParse(Changed, event)
     if (!changed.success || changed.output.content == null || changed.output.rendering_only) return
     if (changed.output.user_id === this.#bot.user_id) return
-    const message = await this.#api.message(changed.output.message_id)
-    await this.#receive(message, message.flags, true)
+    const message = await unlessGone(this.#api.message(changed.output.message_id))
+    if (message) await this.#receive(message, message.flags, true)
   }
 
   async #receive(message: Message, flags: readonly string[], isEdit: boolean): Promise<void> {
@@ -135,3 +135,13 @@ export class ZulipEvents {
 }
 
 const ofBot = (message: InboundMessage): InboundMessage => ({ ...message, sender: { ...message.sender, isBot: true } })
+
+/** `undefined` for what was removed meanwhile: whoever edits and removes at once must not end the connection. */
+async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof UpstreamFailure && error.reason === 'not_found') return undefined
+    throw error
+  }
+}

@@ -49,6 +49,8 @@ describe('zulip', () => {
     const id = Number(await it.fake.deliver({ text: 'first' }))
     it.fake.emit({ type: 'update_message', message_id: id, user_id: 8, subject: 'elsewhere' })
     it.fake.emit({ type: 'update_message', message_id: id, content: 'x', rendering_only: true })
+    // It was removed before it could be read.
+    it.fake.emit({ type: 'update_message', message_id: 999, user_id: 8, content: 'x', rendering_only: false })
     it.fake.emit({ type: 'message', message: { id: 'x' } })
     it.fake.emit({ type: 'heartbeat' })
     await it.fake.deliver({ text: 'second' })

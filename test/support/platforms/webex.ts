@@ -139,7 +139,7 @@ export class FakeWebex implements FakePlatform {
   }
 
   async deliver(input: PlatformInput): Promise<string> {
-    if (input.button !== undefined) return this.#press(input.button)
+    if (input.button !== undefined) return this.press(input.button)
     if (input.redeliveryOf !== undefined) {
       await this.notify('messages', 'created', input.redeliveryOf)
       return input.redeliveryOf
@@ -221,11 +221,11 @@ export class FakeWebex implements FakePlatform {
       actorId: ADA,
     }
   }
-  async #press(value: string): Promise<string> {
+  async press(value: string, roomId = DIRECT): Promise<string> {
     const id = idOf('ATTACHMENT_ACTION', String(this.#next++))
     const created = new Date().toISOString()
     const messageId = this.sent.at(-1)?.id
-    this.#actions.set(id, { id, type: 'submit', messageId, inputs: { value }, personId: ADA, roomId: DIRECT, created })
+    this.#actions.set(id, { id, type: 'submit', messageId, inputs: { value }, personId: ADA, roomId, created })
     await this.notify('attachmentActions', 'created', id)
     return id
   }
