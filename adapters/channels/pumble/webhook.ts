@@ -1,5 +1,4 @@
-import { readJson, Refusal } from 'svc/sdk'
-import { verifySignature, verifyTimestamp } from 'svc/channels'
+import { readWebhookBody, verifySignature, verifyTimestamp } from 'svc/channels'
 import type { WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { PumbleEvents } from './events.ts'
 
@@ -23,7 +22,7 @@ export async function answerWebhook(
   verifyTimestamp(timeOf(timestamp), now, WINDOW_MS)
   const signed = Buffer.concat([Buffer.from(`${timestamp}:`), request.body])
   verifySignature(signed, request.header('x-pumble-request-signature'), { secret })
-  await events.receive(readBody(request.body))
+  await events.receive(readWebhookBody(request))
   return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{}' }
 }
 
@@ -32,12 +31,4 @@ function timeOf(timestamp: string): number {
   if (!/^\d{1,15}$/.test(timestamp)) return NaN
   const time = Number(timestamp)
   return time < LEAST_MS ? time * 1000 : time
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, Refusal } from 'svc/sdk'
-import { GatewayFrame, verifyTimestamp } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { GatewayFrame, readWebhookBody, verifyTimestamp } from 'svc/channels'
 import type { WebhookAnswer, WebhookRequest } from 'svc/channels'
 import { WebhookKey } from './signature.ts'
 import { Validation } from './wire.ts'
@@ -29,7 +29,7 @@ export class Webhook {
   async answer(request: WebhookRequest): Promise<WebhookAnswer> {
     if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
     this.#verify(request)
-    const { op, t: type, d: data } = frameOf(request.body)
+    const { op, t: type, d: data } = frameOf(request)
     if (op === Op.validation) return this.#validate(data)
     if (op === Op.heartbeat) return json({ op: Op.heartbeatAck, d: data })
     if (op === Op.dispatch && type != null) await this.#deps.dispatch(type, data)
@@ -54,18 +54,10 @@ export class Webhook {
   }
 }
 
-function frameOf(body: Uint8Array): v.InferOutput<typeof GatewayFrame> {
-  const frame = v.safeParse(GatewayFrame, readBody(body))
+function frameOf(request: WebhookRequest): v.InferOutput<typeof GatewayFrame> {
+  const frame = v.safeParse(GatewayFrame, readWebhookBody(request))
   if (frame.success) return frame.output
   throw new Refusal('invalid_request', 'The body is no event')
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }
 
 function json(body: unknown): WebhookAnswer {

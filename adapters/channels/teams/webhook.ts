@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, Refusal } from 'svc/sdk'
-import { bearerToken, verifyToken } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { bearerToken, readWebhookBody, verifyToken } from 'svc/channels'
 import type { ChannelLink, InboundMessage, PublishedKeys, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { TeamsConfig } from './config.ts'
 import { isSameService } from './service-url.ts'
@@ -25,7 +25,7 @@ export async function answerWebhook(deps: WebhookDeps, request: WebhookRequest):
     audience: link.config.app_id,
     now: link.now(),
   })
-  const parsed = v.safeParse(Activity, readBody(request.body))
+  const parsed = v.safeParse(Activity, readWebhookBody(request))
   if (!parsed.success) {
     link.log.warn('Teams sent an activity in a form that cannot be read')
     return { status: 200 }
@@ -41,14 +41,6 @@ export async function answerWebhook(deps: WebhookDeps, request: WebhookRequest):
     if (message) await link.receive(message)
   }
   return { status: 200 }
-}
-
-function readBody(body: Uint8Array): unknown {
-  try {
-    return readJson(new TextDecoder().decode(body))
-  } catch {
-    throw new Refusal('invalid_request', 'The body is not JSON')
-  }
 }
 
 function isOfTenant({ channelData, conversation }: Activity, config: TeamsConfig): boolean {
