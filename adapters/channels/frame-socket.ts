@@ -13,8 +13,9 @@ export interface SocketEnd extends WebSocketClose {
   readonly failure?: unknown
 }
 
-/** Frames whose work is not done, after which no more are read until some of it is. */
+/** Frames whose work is not done, and their length, after which no more are read until some of it is. */
 const MAX_WAITING_FRAMES = 1000
+const MAX_WAITING_LENGTH = 67_108_864
 /** A private close code: the other side keeps the session. */
 const CLOSED_BY_US = 4000
 
@@ -34,6 +35,8 @@ export class FrameSocket {
   readonly #handle: FrameHandler
   readonly #codec: FrameCodec
   #waiting = 0
+  #waitingLength = 0
+  #isPaused = false
   #failure: unknown
 
   constructor(
@@ -75,22 +78,30 @@ export class FrameSocket {
   #read(data: string | Uint8Array): void {
     try {
       const work = this.#handle(this.#codec.decode(data))
-      if (work) this.#add(work)
+      if (work) this.#add(work, data.length)
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  #add(work: FrameWork): void {
-    if (++this.#waiting >= MAX_WAITING_FRAMES) this.#socket.pause()
+  #add(work: FrameWork, length: number): void {
+    this.#count(1, length)
     this.#work
       .run(async () => {
         if (this.#failure === undefined) await work()
       })
       .catch((error: unknown) => this.#fail(error))
-      .finally(() => {
-        if (this.#waiting-- === MAX_WAITING_FRAMES) this.#socket.resume()
-      })
+      .finally(() => this.#count(-1, -length))
+  }
+
+  #count(frames: number, length: number): void {
+    this.#waiting += frames
+    this.#waitingLength += length
+    const isFull = this.#waiting >= MAX_WAITING_FRAMES || this.#waitingLength >= MAX_WAITING_LENGTH
+    if (isFull === this.#isPaused) return
+    this.#isPaused = isFull
+    if (isFull) this.#socket.pause()
+    else this.#socket.resume()
   }
 
   #fail(error: unknown): void {

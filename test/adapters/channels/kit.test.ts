@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import {
   ApiClient,
+  JsonSocket,
   KeptTokens,
   NameCache,
   pollInBackground,
@@ -14,6 +15,7 @@ import {
   verifyTimestamp,
 } from 'svc/channels'
 import type { ApiAnswer, ErrorFinder } from 'svc/channels'
+import type { WebSocketConnection, WebSocketEvents } from 'svc/sdk'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
@@ -265,5 +267,42 @@ describe('KeptTokens', () => {
     await expect(tokens.current()).rejects.toBe(expired)
     isAway = false
     expect(await tokens.current()).toBe('token')
+  })
+})
+
+describe('a socket with work for each frame', () => {
+  it.each([
+    ['a thousand frames', '{}', 1000],
+    ['64 MiB of frames', JSON.stringify('x'.repeat(8_388_606)), 8],
+  ])('reads no more while %s wait, and reads on', async (_, frame, count) => {
+    const listeners = new Map<string, (value: never) => void>()
+    const calls: string[] = []
+    const closed = Promise.withResolvers<{ code: number; reason: string }>()
+    const connection: WebSocketConnection = {
+      protocol: '',
+      bufferedBytes: 0,
+      closed: closed.promise,
+      on: (event, listener) => {
+        listeners.set(event, listener)
+        return () => undefined
+      },
+      send: async () => undefined,
+      ping: () => undefined,
+      pause: () => void calls.push('pause'),
+      resume: () => void calls.push('resume'),
+      close: () => closed.promise,
+      terminate: () => undefined,
+    }
+    const stored = Promise.withResolvers<void>()
+    const socket = new JsonSocket({ heard: () => undefined }, connection, () => () => stored.promise)
+    const receive = listeners.get('message') as (value: WebSocketEvents['message']) => void
+    for (let frames = 1; frames < count; frames++) receive(frame)
+    expect(calls).toEqual([])
+    receive(frame)
+    expect(calls).toEqual(['pause'])
+    stored.resolve()
+    closed.resolve({ code: 1000, reason: '' })
+    await socket.ended
+    expect(calls).toEqual(['pause', 'resume'])
   })
 })
