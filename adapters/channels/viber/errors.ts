@@ -30,9 +30,14 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [15, AUTH],
   [16, NEVER],
   [17, NEVER],
-  [18, RATE_LIMIT],
+  [18, NEVER],
   [19, NEVER],
   [20, NEVER],
+  // The country is not served, or what may be sent in a month is used up.
+  [21, NEVER],
+  [22, NEVER],
+  [23, NEVER],
+  [24, NEVER],
 ])
 
 /** Finds the error in an answer, which has status 200. */

@@ -146,6 +146,8 @@ describe('viber: messages', () => {
     [9, 'auth', 'never'],
     [12, 'rate_limit', 'later'],
     [10, 'overloaded', 'later'],
+    [18, 'invalid_request', 'never'],
+    [24, 'invalid_request', 'never'],
     [99, 'server_error', 'later'],
   ] as const)('finds the error %s in an answer with status 200', (status, reason, retry) => {
     const answer = { status: 200, ok: true, body: { status, status_message: 'why' }, header: () => undefined }
