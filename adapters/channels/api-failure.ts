@@ -52,6 +52,19 @@ export async function ignoreMissing(work: Promise<unknown>): Promise<void> {
   }
 }
 
+/**
+ * What was asked for, or `undefined` for what is gone or closed to the bot: anybody can remove what they wrote, or the
+ * bot from a chat, at any moment. Throws what may pass, and what concerns the credentials.
+ */
+export async function unlessRefused<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure) || error.retry === 'later' || error.reason === 'auth') throw error
+    return undefined
+  }
+}
+
 /** The failure that an answer means. `now` is in milliseconds, for a `Retry-After` that is a date. */
 export function toFailure(system: string, answer: ApiAnswer, error: ApiError, now: number): UpstreamFailure {
   const reason = error.reason ?? reasonOfStatus(answer.status)

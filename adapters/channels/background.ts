@@ -70,10 +70,15 @@ export async function pause(
   }
 }
 
-/** How a connection ended that failed with this error. */
+/**
+ * How a connection ended that failed with this error. It was open, so the configuration is right: only credentials that
+ * are refused by now need a person. What one message led to must not end the account.
+ */
 export function endOf(error: unknown): ConnectionEnd {
-  if (error instanceof UpstreamFailure)
-    return omitUndefined({ retry: error.retry, reason: error.message, retryAfterSecs: error.retryAfterSecs })
+  if (error instanceof UpstreamFailure) {
+    const retry = error.reason === 'auth' ? error.retry : 'later'
+    return omitUndefined({ retry, reason: error.message, retryAfterSecs: error.retryAfterSecs })
+  }
   return { retry: 'later', reason: shortened(error instanceof Error ? error.message : String(error)) }
 }
 

@@ -204,7 +204,7 @@ class MumbleSession implements ChannelConnection {
     const words = isBan ? 'banned' : 'removed'
     throw mumbleFailure(
       `${this.#server}: the bot was ${words}${reason && `: ${shortened(reason)}`}`,
-      'network',
+      isBan ? 'auth' : 'network',
       isBan ? 'never' : 'later',
     )
   }

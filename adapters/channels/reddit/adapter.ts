@@ -7,10 +7,12 @@ import { RedditFeed } from './feed.ts'
 async function open(link: ChannelLink<RedditConfig>): Promise<ChannelConnection> {
   const api = new RedditApi(link)
   await api.account()
-  const background = await new RedditFeed(link, api).open()
+  const feed = new RedditFeed(link, api)
+  const background = await feed.open()
   return {
     closed: background.closed,
     send: (message) => api.send(message),
+    warnings: () => feed.warnings,
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
   }
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pause, pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
+import { pause, pollInBackground, RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { Background, ChannelLink } from 'svc/channels'
 import type { RedditApi } from './api.ts'
 import type { RedditConfig } from './config.ts'
@@ -26,6 +26,8 @@ export class RedditFeed {
   /** Names of what was dealt with. */
   readonly #seen = new RecentMap<string, true>(MAX_SEEN)
   readonly #comments: string | undefined
+  /** What the operator should know. */
+  warnings: readonly string[] = []
   /** What was written up to this time, in seconds, is history. */
   #start = 0
   /** The time of the newest comment that was dealt with, in seconds. */
@@ -67,7 +69,7 @@ export class RedditFeed {
 
   async #read(signal: AbortSignal): Promise<void> {
     // The inbox says which comments are for the account: what is in the first list has to be in it by then.
-    const comments = this.#comments === undefined ? [] : await this.#list(this.#comments, this.#oldest(), signal)
+    const comments = await this.#listComments(signal)
     const inbox = await this.#list('/message/unread', this.#start, signal)
     const told = new Set(inbox.map(({ data }) => data.name))
     for (const item of inOrder([...comments, ...inbox])) await this.#receive(item, told.has(item.data.name))
@@ -77,6 +79,16 @@ export class RedditFeed {
     if (newest === undefined || newest <= this.#last) return
     this.#last = newest
     await this.#save()
+  }
+
+  /** A community may close at any time: the inbox is read all the same. */
+  async #listComments(signal: AbortSignal): Promise<readonly Item[]> {
+    if (this.#comments === undefined) return []
+    const listed = await unlessRefused(this.#list(this.#comments, this.#oldest(), signal))
+    const warnings = listed ? [] : [`Reddit does not show the comments of ${this.#comments}`]
+    if (warnings.length > this.warnings.length) this.#link.log.warn(warnings.join())
+    this.warnings = warnings
+    return listed ?? []
   }
 
   #oldest(): number {

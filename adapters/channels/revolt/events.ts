@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
-import { RecentMap, SavedPosition } from 'svc/channels'
+import { RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { RevoltApi } from './api.ts'
@@ -169,15 +168,5 @@ export class RevoltEvents {
     const user = await unlessRefused(this.#api.user(id))
     if (user) this.#users.set(id, user)
     return user
-  }
-}
-
-/** `undefined` for what is gone, or closed to the bot. What may work later is tried again with the event. */
-async function unlessRefused<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (!(error instanceof UpstreamFailure) || error.retry === 'later' || error.reason === 'auth') throw error
-    return undefined
   }
 }

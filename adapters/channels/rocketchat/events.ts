@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, UpstreamFailure } from 'svc/sdk'
-import { RecentMap, SavedPosition } from 'svc/channels'
+import { readJson } from 'svc/sdk'
+import { RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import type { RocketChatApi } from './api.ts'
 import type { RocketChatConfig } from './config.ts'
@@ -101,7 +101,9 @@ export class RocketChatEvents {
 
   /** Up to when it has read. */
   async #readRoom(room: Room, since: number): Promise<number> {
-    const messages = (await this.#api.messagesSince(room._id, since)).flatMap((raw) => {
+    // The bot may have left meanwhile.
+    const listed = (await unlessRefused(this.#api.messagesSince(room._id, since))) ?? []
+    const messages = listed.flatMap((raw) => {
       const message = v.safeParse(Message, raw)
       return message.success && (message.output.editedAt ?? message.output.ts) > since ? [message.output] : []
     })
@@ -139,15 +141,11 @@ export class RocketChatEvents {
     const known = this.#rooms.get(id)
     if (known) return known
     if (roomType != null && roomType !== 'd') return { t: roomType, name: roomName }
-    try {
-      const room = await this.#api.room(id)
-      this.#rooms.set(id, room)
-      return room
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.retry === 'later') throw error
-      // The bot has left meanwhile.
-      return { t: 'd', usersCount: Infinity }
-    }
+    const room = await unlessRefused(this.#api.room(id))
+    // The bot has left meanwhile.
+    if (!room) return { t: 'd', usersCount: Infinity }
+    this.#rooms.set(id, room)
+    return room
   }
 }
 

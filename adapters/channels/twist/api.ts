@@ -77,7 +77,7 @@ export class TwistApi {
   }
 
   async markRead(kind: 'thread' | 'conversation', id: number, index: number): Promise<void> {
-    await ignoreMissing(this.#post(`v3/${kind}s/mark_read`, { id, obj_index: index }, Done, 'the mark'))
+    await this.#post(`v3/${kind}s/mark_read`, { id, obj_index: index }, Done, 'the mark')
   }
 
   async send(message: OutboundMessage): Promise<SentMessage> {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, UpstreamFailure } from 'svc/sdk'
-import { pause, pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
+import { readJson } from 'svc/sdk'
+import { pause, pollInBackground, RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { Background, ChannelLink } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { TwistApi } from './api.ts'
@@ -86,7 +86,7 @@ export class TwistEvents {
 
   async #readSource(source: Source): Promise<void> {
     const { kind, id, unread } = source
-    const place = await this.#placeOf(source)
+    const place = await unlessRefused(this.#placeOf(source))
     const key = `${kind[0]}${id}`
     const known = this.#last.get(key)?.[1]
     let last = known ?? NONE
@@ -95,7 +95,7 @@ export class TwistEvents {
       last = await this.#readEntries(source, place, key, known)
       this.#note(key, last)
     }
-    await this.#api.markRead(kind, id, Math.max(last, unread))
+    await unlessRefused(this.#api.markRead(kind, id, Math.max(last, unread)))
   }
 
   #note(key: string, last: number): void {
@@ -131,16 +131,11 @@ export class TwistEvents {
     if (message) await this.#link.receive(message)
   }
 
-  /** `undefined` for what is gone. */
-  async #placeOf({ kind, id }: Source): Promise<Place | undefined> {
-    try {
-      if (kind === 'conversation') return { conversation: await this.#api.conversation(id) }
-      const thread = await this.#api.thread(id)
-      return { thread, channel: await this.#channelOf(thread.channel_id) }
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.reason !== 'not_found') throw error
-      return undefined
-    }
+  /** Throws for what is gone or closed to the bot. */
+  async #placeOf({ kind, id }: Source): Promise<Place> {
+    if (kind === 'conversation') return { conversation: await this.#api.conversation(id) }
+    const thread = await this.#api.thread(id)
+    return { thread, channel: await this.#channelOf(thread.channel_id) }
   }
 
   #isRead(place: Place): boolean {

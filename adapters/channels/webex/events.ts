@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { omitUndefined, SerialQueue, UpstreamFailure } from 'svc/sdk'
-import { NameCache, readWebhookBody, SavedPosition, verifySignature } from 'svc/channels'
+import { NameCache, readWebhookBody, SavedPosition, unlessRefused, verifySignature } from 'svc/channels'
 import type { ChannelLink, InboundAttachment, InboundMessage, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { WebexApi } from './api.ts'
@@ -85,7 +85,9 @@ export class WebexEvents {
     const missed: Message[] = []
     let before: string | undefined
     for (let page = 0; page < MAX_PAGES; page++) {
-      const items = await this.#api.messages(roomId, before, onlyMentions)
+      const items = await unlessRefused(this.#api.messages(roomId, before, onlyMentions))
+      // The bot has left meanwhile.
+      if (!items) return missed
       const messages = items.flatMap((raw) => {
         const parsed = v.safeParse(Message, raw)
         return parsed.success ? [parsed.output] : []
@@ -102,7 +104,7 @@ export class WebexEvents {
   async #receiveEvent(resource: string, event: string, id: string): Promise<void> {
     if (resource === 'attachmentActions') return this.#receiveAction(id)
     if (resource !== 'messages' || (event !== 'created' && event !== 'updated')) return
-    const message = await unlessGone(this.#api.message(id))
+    const message = await unlessRefused(this.#api.message(id))
     if (!message) return
     const changed = Date.parse(timeOf((event === 'updated' && message.updated) || message.created))
     if (this.#link.now() - changed > MAX_AGE_MS)
@@ -111,11 +113,11 @@ export class WebexEvents {
   }
 
   async #receiveAction(id: string): Promise<void> {
-    const action = await unlessGone(this.#api.action(id))
+    const action = await unlessRefused(this.#api.action(id))
     if (!action) return
-    const room = await unlessGone(this.#api.room(action.roomId))
+    const room = await unlessRefused(this.#api.room(action.roomId))
     if (!room) return
-    const person = await unlessGone(this.#api.person(action.personId))
+    const person = await unlessRefused(this.#api.person(action.personId))
     const message = decodeAction(action, person, room.type === 'direct')
     if (message) await this.#link.receive(await this.#named(message))
   }
@@ -155,15 +157,5 @@ export class WebexEvents {
         described.push({ kind: 'file', name: 'file', mime: 'application/octet-stream', reference: { url } })
       }
     return described
-  }
-}
-
-/** `undefined` for what was removed meanwhile, or is not for the bot. */
-async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof UpstreamFailure && error.reason === 'not_found') return undefined
-    throw error
   }
 }

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
-import { pollInBackground, RecentMap, SavedPosition } from 'svc/channels'
+import { pollInBackground, RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { Background, ChannelLink, InboundMessage } from 'svc/channels'
-import { UpstreamFailure } from 'svc/sdk'
 import type { ZulipApi } from './api.ts'
 import type { ZulipConfig } from './config.ts'
 import { channelOf, decodeMessage } from './decode.ts'
@@ -100,7 +99,7 @@ export class ZulipEvents {
     const changed = v.safeParse(Changed, event)
     if (!changed.success || changed.output.content == null || changed.output.rendering_only) return
     if (changed.output.user_id === this.#bot.user_id) return
-    const message = await unlessGone(this.#api.message(changed.output.message_id))
+    const message = await unlessRefused(this.#api.message(changed.output.message_id))
     if (message) await this.#receive(message, message.flags, true)
   }
 
@@ -117,12 +116,7 @@ export class ZulipEvents {
     if (realm === SYSTEM_REALM) return true
     const known = this.#senders.get(id)
     if (known !== undefined) return known
-    let isBot = false
-    try {
-      isBot = await this.#api.isBot(id)
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.retry === 'later' || error.reason === 'auth') throw error
-    }
+    const isBot = (await unlessRefused(this.#api.isBot(id))) ?? false
     this.#senders.set(id, isBot)
     return isBot
   }
@@ -135,13 +129,3 @@ export class ZulipEvents {
 }
 
 const ofBot = (message: InboundMessage): InboundMessage => ({ ...message, sender: { ...message.sender, isBot: true } })
-
-/** `undefined` for what was removed meanwhile: whoever edits and removes at once must not end the connection. */
-async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof UpstreamFailure && error.reason === 'not_found') return undefined
-    throw error
-  }
-}

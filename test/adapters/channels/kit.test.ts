@@ -185,6 +185,16 @@ describe('pollInBackground', () => {
     expect(await background.closed).toEqual({ retry: 'later', reason: 'fake is busy', retryAfterSecs: 5 })
   })
 
+  it('only refused credentials end it for good', async () => {
+    const link = { signal: new AbortController().signal, heard: () => {} }
+    const endOf = async (reason: 'auth' | 'invalid_request') =>
+      (
+        await pollInBackground(link, () => Promise.reject(new UpstreamFailure('x', 'no', { reason, retry: 'never' })))
+          .closed
+      ).retry
+    expect([await endOf('auth'), await endOf('invalid_request')]).toEqual(['never', 'later'])
+  })
+
   it('ends when it is disposed of, and waits for the poll that runs', async () => {
     const link = { signal: new AbortController().signal, heard: () => {} }
     let isRunning = false

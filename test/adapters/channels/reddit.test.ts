@@ -72,6 +72,18 @@ describe('receiving on Reddit', () => {
     expect(it.fake.violations).toEqual([])
   })
 
+  it('a community that closes is a warning, and the inbox is read all the same', async () => {
+    await using it = await openStage()
+    it.fake.isPrivate = true
+    await it.fake.deliver({ text: 'private' })
+    expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['private'])
+    expect(it.stage.connection.warnings?.()).toEqual([expect.stringContaining('does not show the comments')])
+    it.fake.isPrivate = false
+    await it.fake.deliver({ text: 'again' })
+    await it.stage.test.waitForReceived(2)
+    expect(it.stage.connection.warnings?.()).toEqual([])
+  })
+
   it('leaves out notices of Reddit, accounts that are gone, and what it cannot read', async () => {
     await using it = await openStage()
     it.fake.tell({ author: null })

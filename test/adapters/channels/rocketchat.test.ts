@@ -114,6 +114,16 @@ describe('rocketchat', () => {
     expect(received.find(({ text }) => text === 'edited')).toMatchObject({ id: early, isEdit: true })
   })
 
+  it('a room that the bot was removed from meanwhile does not end the account', async () => {
+    await using it = await openStage()
+    await it.fake.disconnect?.()
+    await it.fake.deliver({ text: 'closed', isGroup: true })
+    await it.fake.deliver({ text: 'direct' })
+    it.fake.closed.add(group)
+    await it.stage.reopen()
+    expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['direct'])
+  })
+
   it('a room that was read before a limit is not read again, and older messages of the next room are not lost', async () => {
     const fake = await startFakeRocketChat()
     await using stage = new ChannelStage(adapter, fake)

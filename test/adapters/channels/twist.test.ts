@@ -35,6 +35,15 @@ describe('twist', () => {
     expect(it.fake.recipients).toEqual([[10_073]])
   })
 
+  it('a thread that is closed to the bot does not end the account, nor hold up the others', async () => {
+    await using it = await openStage()
+    const thread = it.fake.begin('Secret', 'When?')
+    it.fake.closed.add(thread)
+    await it.stage.reopen()
+    await it.fake.write({ text: 'hi' })
+    expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['hi'])
+  })
+
   it('what an agent writes calls nobody, neither a person nor a group', async () => {
     await using it = await openStage()
     const to = { chatId: CHANNEL }

@@ -131,6 +131,16 @@ describe('webex: what was missed', () => {
     expect(it.texts()).toEqual(['one', 'three', 'two'])
   })
 
+  it('a space that the bot was removed from does not end the account', async () => {
+    await using it = await openStage()
+    await it.stage.connection[Symbol.asyncDispose]()
+    it.fake.write({ text: 'closed', isGroup: true, mentionsBot: true })
+    it.fake.write({ text: 'read' })
+    it.fake.closed.add(it.fake.chats.group)
+    await it.stage.reopen()
+    expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['read'])
+  })
+
   it('one message that cannot be read does not hold up the others', async () => {
     await using it = await openStage()
     await it.stage.connection[Symbol.asyncDispose]()

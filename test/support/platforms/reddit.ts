@@ -46,6 +46,8 @@ export class FakeReddit implements FakePlatform {
   readonly typing = []
   readonly reactions = []
   readonly violations: string[] = []
+  /** Nobody but its members reads the community. */
+  isPrivate = false
   /** What the API answers besides: headers of the limit. */
   limit = { remaining: '599.0', reset: '369' }
   signIns = 0
@@ -210,6 +212,7 @@ export class FakeReddit implements FakePlatform {
         if (query.get('mark') !== 'false') return this.#violation(400, 'a list that marks messages as read')
         return this.#list(this.#unread, query)
       case `GET /r/${COMMUNITY}/comments`:
+        if (this.isPrivate) return { status: 403, body: { reason: 'private', message: 'Forbidden', error: 403 } }
         return this.#list(
           this.#comments.map((data) => ({ kind: 't1', data })),
           query,

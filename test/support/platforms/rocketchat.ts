@@ -55,6 +55,8 @@ export interface FakeRocketChat extends FakePlatform {
   refuseLogins(): void
   /** The next list of messages is refused: too many calls. */
   limitNextSync(): void
+  /** Rooms that the bot may not read. */
+  readonly closed: Set<string>
   readonly frames: readonly unknown[]
   readonly requests: readonly string[]
 }
@@ -82,6 +84,7 @@ class RocketChat implements Omit<FakeRocketChat, typeof Symbol.asyncDispose> {
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
+  readonly closed = new Set<string>()
   readonly frames: unknown[] = []
   readonly requests: string[] = []
   origin = ''
@@ -311,6 +314,7 @@ class RocketChat implements Omit<FakeRocketChat, typeof Symbol.asyncDispose> {
       this.#isLimiting = false
       return limited(60)
     }
+    if (this.closed.has(query.get('roomId') ?? '')) return failure('error-not-allowed')
     const updated = [...this.#messages.values()].filter(
       ({ rid, _updatedAt: at }) => rid === query.get('roomId') && Number(at) > since,
     )

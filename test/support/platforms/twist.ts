@@ -72,6 +72,8 @@ export class FakeTwist implements FakePlatform {
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
+  /** Threads that the bot may not read. */
+  readonly closed = new Set<number>()
   readonly requests: string[] = []
   /** Who was told of comments. */
   readonly recipients: unknown[] = []
@@ -244,6 +246,7 @@ export class FakeTwist implements FakePlatform {
 
   #threadOf(id: number): PlatformAnswer {
     const { opening } = this.#find('thread', id) ?? {}
+    if (this.closed.has(id)) return failure(403, 109, 'Forbidden')
     if (!opening) return failure(404, 108, 'Thread not found')
     return ok({
       id,

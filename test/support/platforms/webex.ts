@@ -90,6 +90,8 @@ export class FakeWebex implements FakePlatform {
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
+  /** Spaces that the bot may not read. */
+  readonly closed = new Set<string>()
   readonly webhooks: FakeWebhook[] = []
   /** Files are still searched for viruses. */
   isScanning = false
@@ -306,6 +308,7 @@ export class FakeWebex implements FakePlatform {
   /** The newest first. */
   #list(query: URLSearchParams): PlatformAnswer {
     const roomId = query.get('roomId') ?? ''
+    if (this.closed.has(roomId)) return GONE
     if (this.#isBot && roomId === GROUP && query.get('mentionedPeople') !== 'me')
       return this.#refuse(403, 'bots list only messages that mention them')
     const all = this.#in(roomId).toReversed()
