@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readJson, UpstreamFailure } from 'svc/sdk'
-import { RecentMap } from 'svc/channels'
+import { readJson } from 'svc/sdk'
+import { RecentMap, unlessRefused } from 'svc/channels'
 import type { ChannelLink, InboundMessage } from 'svc/channels'
 import type { PumbleApi } from './api.ts'
 import type { PumbleConfig } from './config.ts'
@@ -57,7 +57,7 @@ export class PumbleEvents {
     if (!isOfPerson(posted.output, this.#bot.workspaceUserId) || (isEdit && isEdited !== true)) return undefined
     const around = await this.#lookAround(channel, author)
     // The files of an event are in another form than those of a message.
-    const known = (files ?? []).length > 0 ? await this.#api.message(channel, id) : undefined
+    const known = (files ?? []).length > 0 ? await unlessRefused(this.#api.message(channel, id)) : undefined
     return decodeMessage(posted.output, { ...around, files: known?.files ?? [] }, isEdit)
   }
 
@@ -84,13 +84,7 @@ export class PumbleEvents {
     const entry = known.get(id)
     const now = this.#link.now()
     if (entry && now - entry.at < KEEP_MS) return entry.value
-    let value: T | undefined
-    try {
-      value = await read()
-    } catch (error) {
-      if (!(error instanceof UpstreamFailure) || error.retry === 'later') throw error
-      this.#link.log.debug('Pumble does not tell about a channel or a user', { error })
-    }
+    const value = await unlessRefused(read())
     known.set(id, { value, at: now })
     return value
   }

@@ -10,7 +10,7 @@ const RATE_LIMIT = -5
 const CAPTCHA_REJECTED = -6
 const INTERNAL = -32_603
 /** The account of the bot was unlinked or registered elsewhere. */
-const SIGNED_OUT = /[Aa]uthorization ?[Ff]ailed|\bUser \S+ is not registered|account does not exist/
+const SIGNED_OUT = /[Aa]uthorization ?[Ff]ailed|\bUser (?:\S+ )?is not registered|account does not exist/
 /** What the REST API tells of failures that pass: all its errors have the status 400. */
 const PASSING = /IOException|network failure|timed? ?out|timeout|connection|closed unexpectedly/i
 

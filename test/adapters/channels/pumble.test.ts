@@ -93,6 +93,14 @@ describe('pumble', () => {
     expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['next'])
   })
 
+  it('a message that was removed before its files could be read is read without them', async () => {
+    await using it = await openStage()
+    await it.fake.deliver({ text: 'one' })
+    it.stage.test.nextAnswer = new Response('', { status: 404 })
+    await it.fake.post(it.fake.event(it.fake.posted({ tx: 'two', f: [{ id: 'gone' }] })))
+    expect((await it.stage.test.waitForReceived(2)).map(({ text }) => text)).toEqual(['one', 'two'])
+  })
+
   it('leaves out other workspaces, the system, what only some see, and updates that are no edits', async () => {
     await using it = await openStage()
     await it.fake.post({ ...it.fake.event(it.fake.posted()), workspaceId: 'another' })

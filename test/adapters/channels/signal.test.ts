@@ -122,6 +122,7 @@ it.each([
   [-1, 'Failed to send message', { response: { results: [{ type: 'NETWORK_FAILURE' }] } }, 'network'],
   [-1, 'The user +331 is not registered.', null, 'invalid_request'],
   [-1, 'User +4930123456 is not registered.', null, 'auth'],
+  [-1, 'User is not registered.', null, 'auth'],
   [-32_602, 'Specified account does not exist', null, 'auth'],
   [-32_603, 'broken', null, 'server_error'],
 ])('error %i with %j is told apart', async (code, text, data, reason) => {
