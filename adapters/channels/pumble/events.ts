@@ -79,14 +79,23 @@ export class PumbleEvents {
     return { botId: this.#bot.workspaceUserId, channel, user }
   }
 
-  /** What the bot may not read stays unknown; what fails for the moment fails the event. */
+  /**
+   * What the bot may not read stays unknown. Pumble does not send an event again, so what fails for the moment is as it
+   * was, and fails the event only where nothing is known of it.
+   */
   async #lookUp<T>(known: RecentMap<string, Known<T>>, id: string, read: () => Promise<T>): Promise<T | undefined> {
     const entry = known.get(id)
     const now = this.#link.now()
     if (entry && now - entry.at < KEEP_MS) return entry.value
-    const value = await unlessRefused(read())
-    known.set(id, { value, at: now })
-    return value
+    try {
+      const value = await unlessRefused(read())
+      known.set(id, { value, at: now })
+      return value
+    } catch (error) {
+      if (!entry) throw error
+      this.#link.log.debug('Pumble does not tell about a channel or a user for the moment', { error })
+      return entry.value
+    }
   }
 }
 

@@ -93,6 +93,18 @@ describe('pumble', () => {
     expect((await it.stage.test.waitForReceived(1)).map(({ text }) => text)).toEqual(['next'])
   })
 
+  it('loses no event when what is around it cannot be read anew for the moment', async () => {
+    await using it = await openStage()
+    await it.fake.deliver({ text: 'one' })
+    const later = Date.now() + 7_200_000
+    Object.assign(it.stage.test.link, { now: () => later })
+    it.stage.test.nextAnswer = new Response('', { status: 503 })
+    const event = it.fake.event(it.fake.posted({ tx: 'two' }))
+    expect(await it.stage.receiveWebhook(it.fake.signed(event, later))).toMatchObject({ status: 200 })
+    expect(it.stage.test.received.map(({ text }) => text)).toEqual(['one', 'two'])
+    expect(it.stage.test.nextAnswer).toBeUndefined()
+  })
+
   it('a message that was removed before its files could be read is read without them', async () => {
     await using it = await openStage()
     await it.fake.deliver({ text: 'one' })
