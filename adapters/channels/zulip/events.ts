@@ -8,8 +8,9 @@ import { Changed, Listed, Posted } from './wire.ts'
 import type { Event, Message, User } from './wire.ts'
 
 const MAX_SENDERS = 2000
-/** Where the bots are that Zulip itself writes with, such as its Notification Bot. */
+/** The bots that Zulip itself writes with are of no organization. Source: zproject/default_settings.py of zulip/zulip */
 const SYSTEM_REALM = 'zulipinternal'
+const SYSTEM_BOT = /^(?:notification-bot|welcome-bot|emailgateway)@zulip\.com$/
 /** Pages of 200 messages. What is older was written while the daemon was away for very long, and is left out. */
 const MAX_PAGES = 50
 
@@ -112,8 +113,8 @@ export class ZulipEvents {
   }
 
   /** A message does not tell. Whom the bot may not look up is a person. */
-  async #isBot({ sender_id: id, sender_realm_str: realm }: Message): Promise<boolean> {
-    if (realm === SYSTEM_REALM) return true
+  async #isBot({ sender_id: id, sender_email: email, sender_realm_str: realm }: Message): Promise<boolean> {
+    if (realm === SYSTEM_REALM || SYSTEM_BOT.test(email)) return true
     const known = this.#senders.get(id)
     if (known !== undefined) return known
     const isBot = (await unlessRefused(this.#api.isBot(id))) ?? false

@@ -62,9 +62,10 @@ describe('zulip', () => {
     await using it = await openStage()
     it.fake.writeAsBot('build failed', { sender_id: 30 })
     it.fake.writeAsBot('you were subscribed', { sender_id: 5, sender_realm_str: 'zulipinternal' })
+    it.fake.writeAsBot('hello', { sender_id: 6, sender_email: 'welcome-bot@zulip.com', sender_realm_str: 'zulip' })
     await it.fake.deliver({ text: 'hi' })
-    const received = await it.stage.test.waitForReceived(3)
-    expect(received.map(({ sender }) => sender.isBot)).toEqual([true, true, undefined])
+    const received = await it.stage.test.waitForReceived(4)
+    expect(received.map(({ sender }) => sender.isBot)).toEqual([true, true, true, undefined])
   })
 
   it('what an agent writes mentions nobody', async () => {

@@ -138,14 +138,10 @@ export class FakeZulip implements FakePlatform {
   }
 
   /** A direct message of a program. */
-  writeAsBot(content: string, fields: { readonly sender_id: number; readonly sender_realm_str?: string }): void {
-    const name = 'Build Bot'
-    const message = { ...this.#toMessage({ content, sender: ADA, topic: undefined }), ...fields }
-    this.#emit({
-      type: 'message',
-      message: { ...message, sender_full_name: name, sender_email: 'b@zulip.test' },
-      flags: [],
-    })
+  writeAsBot(content: string, fields: Partial<Message> & { readonly sender_realm_str?: string }): void {
+    const written = this.#toMessage({ content, sender: ADA, topic: undefined })
+    const message = { ...written, sender_full_name: 'Bot', sender_email: 'b@zulip.test', ...fields }
+    this.#emit({ type: 'message', message, flags: [] })
   }
 
   /** An event that is no message, such as the move of one to another topic. */
