@@ -3,6 +3,8 @@ import { Broadcast } from 'svc/internal'
 import { definePlugin, fields, settable } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Journal } from '../journal/contract.ts'
+import { branchRoute } from './branch/route.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { sessionRoutes } from './routes.ts'
@@ -52,14 +54,14 @@ export default definePlugin({
     }),
   ),
   hooks: [SessionReset, SessionCleared, SessionRemoving, SessionMeasured],
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, journal: Journal },
   provides: { sessions: Sessions },
   migrations,
   pages: [
     { path: 'sessions', title: 'Conversations', group: 'Agents', file: 'pages/sessions.html', assets: ['sessions.js'] },
   ],
   setup({ config, db, hooks, jobs, log, own, routes, services }) {
-    const { agents, audit, broadcast } = services
+    const { agents, audit, broadcast, journal } = services
     const store = new SessionStore(db, log)
     own('store', () => store.close())
     const summaries = new SummaryStore(db, log, (id) => broadcast.tell(SUMMARY_CHANGED, { id }))
@@ -81,6 +83,7 @@ export default definePlugin({
     })
     const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
+      branchRoute({ db, log, sessions, agents, audit, journal }),
       searchRoute({ db, agents, maxMessages: config.search_max_messages }),
       ...sessionRoutes({
         sessions,

@@ -131,7 +131,7 @@ function switchRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
     errors: ['agent_not_found', 'session_not_found'],
     async handle({ params }) {
       const agent = await agents.require(params.id)
-      const session = await requireSession(sessions, params.session_id)
+      const session = await sessions.require(params.session_id)
       if (session.agentId !== agent.id)
         throw new Refusal('session_not_found', `No session ${params.session_id} of this agent`)
       await sessions.activate(agent.id, session.id)
@@ -192,7 +192,7 @@ function removeRoute({ sessions, agents }: SessionRouteDeps): AnyRoute {
     errors: ['session_not_found'],
     description: 'When it is the active one, the agent gets a new, empty one.',
     async handle({ params }) {
-      const session = await requireSession(sessions, params.id)
+      const session = await sessions.require(params.id)
       await sessions.remove(session)
       // Left active, it would come back under its id with the next message.
       if ((await agents.find(session.agentId))?.sessionId === session.id) await sessions.create(session.agentId, null)
@@ -247,10 +247,7 @@ function labelRoute(deps: SessionRouteDeps): AnyRoute {
     returns: Labelled,
     errors: ['session_not_found', 'conflict'],
     async handle({ params, body }) {
-      await sessions.label(
-        (await findUnwritten(deps, params.id)) ?? (await requireSession(sessions, params.id)),
-        body.label,
-      )
+      await sessions.label((await findUnwritten(deps, params.id)) ?? (await sessions.require(params.id)), body.label)
       return { status: 'updated' as const, session_id: params.id, label: body.label }
     },
   })
@@ -303,7 +300,7 @@ function readRoute(deps: SessionRouteDeps, path: `/${string}`, summary: string):
     returns: SessionView,
     errors: ['session_not_found'],
     async handle({ params, query }) {
-      const session = (await findUnwritten(deps, params.id)) ?? (await requireSession(deps.sessions, params.id))
+      const session = (await findUnwritten(deps, params.id)) ?? (await deps.sessions.require(params.id))
       return show(deps, session.id, await deps.agents.find(session.agentId), session.agentId, query)
     },
   })
@@ -317,11 +314,6 @@ async function findUnwritten({ sessions, agents }: SessionRouteDeps, id: string)
   if (await sessions.find(id)) return undefined
   const agent = (await agents.list()).find(({ sessionId }) => sessionId === id)
   return agent && { id, agentId: agent.id, label: null, title: '', messageCount: 0, createdAt: agent.createdAt }
-}
-async function requireSession(sessions: SessionService, id: string): Promise<Session> {
-  const session = await sessions.find(id)
-  if (!session) throw new Refusal('session_not_found', `No session ${id}`)
-  return session
 }
 function toItem(session: Session, agent: Agent | undefined) {
   return {

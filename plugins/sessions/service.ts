@@ -47,6 +47,12 @@ export class SessionService implements Sessions {
     const row = await this.#store.find(id)
     return row && toSession(row)
   }
+  /** Throws `session_not_found`. */
+  async require(id: string): Promise<Session> {
+    const session = await this.find(id)
+    if (!session) throw new Refusal('session_not_found', `No session ${id}`)
+    return session
+  }
   async list(agentId?: string): Promise<readonly Session[]> {
     return (await (agentId === undefined ? this.#store.all() : this.#store.ofAgent(agentId))).map(toSession)
   }

@@ -64,15 +64,16 @@ export class SessionStore {
         WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`,
     )
   }
-  /** Those that were written to last first. */
+  /** Those that were written to last first. The messages of a branch are older than it. */
   async byActivity(): Promise<readonly ActivityRow[]> {
     return v.parse(
       v.array(ActivityRow),
-      await this.#db.all`SELECT w.id, w.agent_id, w.active_at FROM (
-      SELECT s.id, s.agent_id, coalesce((
+      await this.#db.all`SELECT a.id, a.agent_id, a.active_at FROM (
+      SELECT w.id, w.agent_id, CASE WHEN w.said_at > w.created_at THEN w.said_at ELSE w.created_at END AS active_at
+      FROM (SELECT s.id, s.agent_id, s.created_at, (
         SELECT m.created_at FROM sessions_message m WHERE m.session_id = s.id
-        ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1), s.created_at) AS active_at
-      FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`,
+        ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1) AS said_at
+      FROM sessions_session s) w) a ORDER BY a.active_at DESC, a.id`,
     )
   }
   setLabel(id: string, label: string | null): Statement {

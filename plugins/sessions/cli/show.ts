@@ -42,10 +42,12 @@ export default defineCommand({
     const title = session.title === '' ? '' : `${escapeControls(session.title)}, `
     print(`${title}${countOf(shown.message_count)}, ${session.id}${shown.active ? ', active' : ''}`)
     const agent = session.agent_name ?? 'agent'
-    for (const message of shown.messages) {
+    // Older ones that are not shown would have to be counted as well.
+    const isWhole = shown.messages.length < Number(limit)
+    for (const [index, message] of shown.messages.entries()) {
       const { content, created_at: at, tools, mark, failed, error } = message
       print(
-        `\n${escapeControls(speakerOf(message, agent))}, ${renderTime(at)}${mark === undefined ? '' : ` (${mark})`}:`,
+        `\n${isWhole ? `[${index + 1}] ` : ''}${escapeControls(speakerOf(message, agent))}, ${renderTime(at)}${mark === undefined ? '' : ` (${mark})`}:`,
       )
       if (content !== '') print(escapeControls(content, true))
       for (const tool of tools) print(`[${escapeControls(tool.name)}${tool.is_error ? ' failed' : ''}]`)

@@ -49,7 +49,9 @@ describe('svc session', () => {
     for (const wanted of ['2', 'dairy', old, old.slice(0, 8)]) {
       const { code, stdout } = await svc('session', 'show', wanted)
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^dairy, 2 messages, .*\n\nyou, .* UTC:\nremember the milk\n\nassistant, .*:\nheard /)
+      expect(stdout).toMatch(
+        /^dairy, 2 messages, .*\n\n\[1\] you, .* UTC:\nremember the milk\n\n\[2\] assistant, .*:\nheard /,
+      )
     }
     expect(JSON.parse((await svc('session', 'show', 'dairy', '--json')).stdout)).toMatchObject({ message_count: 2 })
   })
@@ -67,6 +69,21 @@ describe('svc session', () => {
       stdout: expect.stringMatching(/ \(dairy\) is the active one now\n$/) as string,
     })
     expect((await svc('session', 'list')).stdout).toMatch(/\n\* +2 +dairy /)
+  })
+
+  it('branches one at a message', async () => {
+    const { code, stdout } = await svc('session', 'branch', 'dairy', '--at', '2', '--label', 'cheese')
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^session [\da-f-]{36} \(cheese\) begins with 2 messages and is the active one now\n$/),
+    ])
+    expect((await svc('session', 'show', 'cheese')).stdout).toMatch(/heard remember the milk\n$/)
+    expect(await svc('session', 'branch', 'dairy', '--at', '9')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('No message 9: this conversation has 4') as string,
+    })
+    await svc('session', 'delete', 'cheese')
+    await svc('session', 'switch', 'dairy')
   })
 
   it('takes a label away, and deletes', async () => {

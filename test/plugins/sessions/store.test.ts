@@ -322,6 +322,16 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await sessions.findByLabel('other', 'work')).toBeUndefined()
     const rows = await store.byActivity()
     expect(rows.map(({ id }) => id)).toEqual(['older', 's'])
-    expect(rows[1]?.active_at).toBe('2026-01-01T00:00:00.000Z')
+    await store.commit([
+      ...sessions.ensure('old', 'agent', { at: '2025-01-01T00:00:00.000Z' }),
+      ...sessions.append('old', {
+        id: 'm',
+        role: 'user',
+        blocks: [],
+        turnId: 't2',
+        createdAt: '2026-01-01T00:00:00.000Z',
+      }),
+    ])
+    expect((await store.byActivity())[2]).toMatchObject({ id: 'old', active_at: '2026-01-01T00:00:00.000Z' })
   })
 })

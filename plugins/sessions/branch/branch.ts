@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { newId } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Journal } from '../../journal/contract.ts'
+import type { Session } from '../contract.ts'
+import type { SessionService } from '../service.ts'
+import type { BranchStore, MessageCopy, PlaceRow } from './store.ts'
+
+const MAX_TITLE = 60
+
+export interface BranchDeps {
+  readonly store: BranchStore
+  readonly sessions: SessionService
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly journal: Journal
+  readonly commit: (statements: readonly Statement[]) => Promise<void>
+}
+export interface BranchOptions {
+  /** Id or number of the last message that is copied; by default the last one that is complete. */
+  readonly message?: string | number | undefined
+  readonly label?: string | undefined
+  readonly id?: string | undefined
+}
+
+/**
+ * Copies a conversation up to one message into a new session of the same agent, and makes that the active one. Failed
+ * turns stay where they can be retried. With an id that there is already, that session stays as it is.
+ */
+export async function branchSession(deps: BranchDeps, source: Session, options: BranchOptions): Promise<Session> {
+  const { store, sessions, agents, audit, commit } = deps
+  const id = options.id ?? randomUUID()
+  const made = await sessions.find(id)
+  if (made) return made
+  await agents.require(source.agentId)
+  const shown = await store.places(source.id)
+  const open = new Set((await deps.journal.open({ sessionId: source.id })).map((turn) => turn.id))
+  const end = await endOf(deps, shown, open, options.message)
+  const copies = copiesOf(shown.slice(0, end).filter(({ turn_state: state }) => state === null))
+  const [last] = copies.slice(-1)
+  if (!last) throw new Refusal('conflict', 'There is no answered message to branch from yet: send one first')
+  const label = options.label ?? (await freeLabel(sessions, source))
+  if (await sessions.findByLabel(source.agentId, label))
+    throw new Refusal('conflict', `Another session of this agent is labelled "${label}": choose another label`)
+  await commit([
+    ...sessions.ensure(id, source.agentId, { label }),
+    ...copies.map((copy) => store.copy(id, copy)),
+    store.count(id, copies.length),
+    ...(await summaryOf(store, source.id, id, copies)),
+    audit.entry({
+      event: 'session_changed',
+      agentId: source.agentId,
+      details: `session ${id} branched from ${source.id} at message ${last.from.id}, ${id} is active`,
+    }),
+  ])
+  await agents.activate(source.agentId, id)
+  const branch = await sessions.find(id)
+  if (!branch) throw new Refusal('session_not_found', 'The new session was deleted meanwhile')
+  return branch
+}
+
+/** How many of the messages are copied, with the results of the last one's tools. */
+async function endOf(
+  { store }: BranchDeps,
+  shown: readonly PlaceRow[],
+  open: ReadonlySet<string>,
+  wanted: string | number | undefined,
+): Promise<number> {
+  const at =
+    wanted === undefined
+      ? shown.findLastIndex(({ turn_id: turn, turn_state: state }) => !open.has(turn) && state === null)
+      : findMessage(shown, wanted)
+  const chosen = shown[at]
+  if (!chosen) return 0
+  if (open.has(chosen.turn_id))
+    throw new Refusal(
+      'conflict',
+      'This message is still being answered: wait for the answer, stop it, or branch from an earlier message',
+    )
+  if (chosen.turn_state !== null)
+    throw new Refusal('conflict', 'This message failed: retry it first, or branch from an earlier message')
+  let end = at + 1
+  while (shown[end]?.role === 'tool') end++
+  await checkResults(store, shown.slice(at, end))
+  return end
+}
+
+function findMessage(shown: readonly PlaceRow[], wanted: string | number): number {
+  const visible = shown.filter(({ role }) => role !== 'tool')
+  const found = typeof wanted === 'number' ? visible[wanted - 1] : visible.find(({ id }) => id === wanted)
+  if (found) return shown.indexOf(found)
+  throw new Refusal(
+    'message_not_found',
+    typeof wanted === 'number'
+      ? `No message ${wanted}: this conversation has ${visible.length}, counted from 1`
+      : `No message ${wanted} in this conversation`,
+  )
+}
+
+/** A model refuses a history that ends with a call without its result. */
+async function checkResults(store: BranchStore, places: readonly PlaceRow[]): Promise<void> {
+  const rows = await Promise.all(places.map(({ id }) => store.message(id)))
+  const blocks = rows.flatMap((row) => row?.blocks ?? [])
+  const answered = new Set(blocks.flatMap((block) => (block.type === 'result' ? [block.callId] : [])))
+  const call = blocks.find((block) => block.type === 'call' && !answered.has(block.id))
+  if (call?.type === 'call')
+    throw new Refusal(
+      'conflict',
+      `The message calls the tool ${call.tool} and has no result of it: branch from an earlier message`,
+    )
+}
+
+/** Messages are numbered anew, and each turn gets an id of its own: one turn belongs to one session. */
+function copiesOf(places: readonly PlaceRow[]): readonly MessageCopy[] {
+  const turns = new Map<string, { readonly turnId: string; readonly turnSeq: number }>()
+  return places.map((from, index) => {
+    const turn = turns.get(from.turn_id) ?? { turnId: newId(), turnSeq: index + 1 }
+    turns.set(from.turn_id, turn)
+    return { ...turn, from, id: newId(), seq: index + 1 }
+  })
+}
+
+async function summaryOf(
+  store: BranchStore,
+  sourceId: string,
+  id: string,
+  copies: readonly MessageCopy[],
+): Promise<readonly Statement[]> {
+  const end = copies.at(-1)
+  const summary = end && (await store.summary(sourceId, end.from))
+  const first = copies.find(({ from }) => from.id === summary?.first_message_id)
+  const last = copies.find(({ from }) => from.id === summary?.last_message_id)
+  return summary && first && last ? [store.copySummary(id, summary, { id: newId(), first, last })] : []
+}
+
+/** “Boats (branch)”, “Boats (branch 2)”: a label finds one session. */
+async function freeLabel(sessions: SessionService, source: Session): Promise<string> {
+  const taken = new Set((await sessions.list(source.agentId)).map(({ label }) => label))
+  const base = source.title.replace(/ \(branch(?: \d+)?\)$/, '') || 'Conversation'
+  const title =
+    base.length > MAX_TITLE
+      ? `${base
+          .slice(0, MAX_TITLE - 1)
+          .toWellFormed()
+          .trimEnd()}…`
+      : base
+  for (let number = 1; ; number++) {
+    const label = number === 1 ? `${title} (branch)` : `${title} (branch ${number})`
+    if (!taken.has(label)) return label
+  }
+}

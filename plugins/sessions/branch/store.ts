@@ -1,0 +1,86 @@
+import * as v from 'valibot'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { SummaryRow } from '../schema.ts'
+import { MessageRow, SummaryRow as SummaryRowSchema } from '../schema.ts'
+
+const PlaceRow = v.object({
+  id: v.string(),
+  turn_id: v.string(),
+  turn_seq: v.number(),
+  seq: v.number(),
+  role: v.string(),
+  turn_state: v.nullable(v.string()),
+})
+export type PlaceRow = v.InferOutput<typeof PlaceRow>
+/** A message of the new session, made from one of the old. */
+export interface MessageCopy {
+  readonly from: PlaceRow
+  readonly id: string
+  readonly turnId: string
+  readonly turnSeq: number
+  readonly seq: number
+}
+
+export class BranchStore {
+  readonly #db: PluginDatabase
+  readonly #messages: RowReader<typeof MessageRow>
+  readonly #summaries: RowReader<typeof SummaryRowSchema>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
+    this.#db = db
+    this.#messages = new RowReader({ table: 'sessions_message', key: ['id'], schema: MessageRow, log })
+    this.#summaries = new RowReader({
+      table: 'sessions_summary',
+      key: ['session_id', 'id'],
+      schema: SummaryRowSchema,
+      log,
+    })
+  }
+
+  /** All messages that are shown, the oldest first, without their texts. */
+  async places(sessionId: string): Promise<readonly PlaceRow[]> {
+    return v.parse(
+      v.array(PlaceRow),
+      await this.#db.all`SELECT id, turn_id, turn_seq, seq, role, turn_state FROM sessions_message
+        WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed' ORDER BY turn_seq, seq`,
+    )
+  }
+  async message(id: string): Promise<MessageRow | undefined> {
+    return this.#messages.oneOrThrow(
+      await this.#db.one`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
+        WHERE id = ${id}`,
+    )
+  }
+  /** The newest valid summary of messages up to this one. */
+  async summary(sessionId: string, { turn_seq, seq }: PlaceRow): Promise<SummaryRow | undefined> {
+    return this.#summaries.oneOrThrow(
+      await this.#db.one`SELECT * FROM sessions_summary
+        WHERE session_id = ${sessionId} AND undone_at IS NULL AND (last_turn_seq, last_seq) <= (${turn_seq}, ${seq})
+        ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
+    )
+  }
+
+  /** An interrupted turn stays where it can be retried: its copy is only cut. */
+  copy(sessionId: string, { from, id, turnId, turnSeq, seq }: MessageCopy): Statement {
+    return this.#db.sql`INSERT INTO sessions_message
+        (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+      SELECT ${sessionId}, ${turnSeq}, ${seq}, ${id}, ${turnId}, role, blocks,
+        CASE WHEN mark = 'interrupted' THEN 'cut' ELSE mark END, chars, created_at
+      FROM sessions_message WHERE id = ${from.id}`
+  }
+  /** Counts what was copied: a message may have been deleted meanwhile. */
+  count(sessionId: string, appended: number): Statement {
+    return this.#db.sql`UPDATE sessions_session SET appended = ${appended}, message_count = (
+        SELECT count(*) FROM sessions_message m WHERE m.session_id = ${sessionId}) WHERE id = ${sessionId}`
+  }
+  copySummary(
+    sessionId: string,
+    summary: SummaryRow,
+    { id, first, last }: { readonly id: string; readonly first: MessageCopy; readonly last: MessageCopy },
+  ): Statement {
+    return this.#db.sql`INSERT INTO sessions_summary (session_id, last_turn_seq, last_seq, id, text, labels,
+        first_message_id, last_message_id, message_count, created_at)
+      VALUES (${sessionId}, ${last.turnSeq}, ${last.seq}, ${id}, ${summary.text}, ${JSON.stringify(summary.labels)},
+        ${first.id}, ${last.id}, ${summary.message_count}, ${summary.created_at})`
+  }
+}
