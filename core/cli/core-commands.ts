@@ -5,7 +5,6 @@ export const coreCommands: CommandTree = {
   start: { summary: 'Start the daemon and serve until it is stopped', load: () => import('./start.ts') },
   stop: { summary: 'Stop the running daemon and wait until it is gone', load: () => import('./stop.ts') },
   status: { summary: 'Show whether the daemon runs and what it does', load: () => import('./status.ts') },
-  open: { summary: 'Open the page of the running daemon in a browser', load: () => import('./open.ts') },
   dev: { summary: 'Start from source and reload plugins as they are edited', load: () => import('./dev.ts') },
   service: {
     summary: 'Let systemd start the daemon',

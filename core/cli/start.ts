@@ -6,7 +6,7 @@ export const startArgs = {
   ...homeArgs,
   host: { type: 'string', valueHint: 'host', description: 'Address to listen on (default: 127.0.0.1)' },
   port: { type: 'string', valueHint: 'port', description: 'Port to listen on; 0 takes a free one (default: 4545)' },
-  open: { type: 'boolean', description: 'Open the chat page in a browser' },
+  open: { type: 'boolean', description: 'Open its page in a browser' },
   public: { type: 'boolean', description: 'Listen on all network interfaces; needs a key' },
   tls: {
     type: 'boolean',

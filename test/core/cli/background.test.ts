@@ -63,33 +63,6 @@ it('the title of the process names the port and the home', async () => {
   expect(title).toBe(`svc :${new URL(daemon.url).port} ${home}`)
 })
 
-describe('svc open', () => {
-  it('opens the page of the running daemon, and prints its address where there is no browser', async () => {
-    await using daemon = await startDaemon(home)
-    const browser = join(home, 'browser')
-    const opened = join(home, 'opened')
-    await writeFile(browser, `#!/bin/sh\nprintf %s "$1" > ${opened}\n`)
-    await chmod(browser, 0o700)
-    expect(await runHere(['open', '--home', home], { BROWSER: browser })).toMatchObject({
-      code: 0,
-      stdout: `opened ${daemon.url}/\n`,
-    })
-    expect(await readFile(opened, 'utf8')).toBe(`${daemon.url}/`)
-    const none = { BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' }
-    expect(await runHere(['open', '--home', home], none)).toMatchObject({
-      code: 0,
-      stdout: `${daemon.url}/\n`,
-      stderr: expect.stringContaining('No browser was found') as string,
-    })
-  })
-  it('says how to start a daemon where none runs', async () => {
-    expect(await runHere(['open', '--home', home])).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining(`\`svc start --home ${home}\``) as string,
-    })
-  })
-})
-
 describe('svc update', () => {
   /** Runs the command with this script as npm. */
   const update = async (npm: string | undefined, ...words: string[]) => {

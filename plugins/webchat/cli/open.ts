@@ -1,9 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs, defineCommand } from './command.ts'
-import { callDaemon, connect } from './connect.ts'
-import { exits } from './failure.ts'
-import { openBrowser } from './lazy.ts'
-import { note, print, printJson } from './output.ts'
+import { callDaemon, clientArgs, connect, defineCommand, exits, note, openBrowser, print, printJson } from 'svc/cli'
 
 export default defineCommand({
   description:
