@@ -54,7 +54,7 @@ export default definePlugin({
       title: 'Workflows',
       group: 'Automation',
       file: 'pages/workflows.html',
-      assets: ['run-view.js', 'workflow-card.js', 'workflows.css', 'workflows.js'],
+      assets: ['run-graph.js', 'run-view.js', 'step-view.js', 'workflow-card.js', 'workflows.css', 'workflows.js'],
     },
   ],
   setup(ctx) {

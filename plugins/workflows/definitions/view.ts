@@ -23,7 +23,7 @@ export function toView(workflow: Workflow): WorkflowView {
     updated_at: workflow.updatedAt,
   }
 }
-function toStepView(step: Step): WorkflowView['steps'][number] {
+export function toStepView(step: Step): WorkflowView['steps'][number] {
   const { agent } = step
   return omitUndefined({
     name: step.name,

@@ -1,9 +1,8 @@
 import { element, facts, time } from '../../kit/kit.js'
-import { dollars } from './workflow-card.js'
+import { runGraph } from './run-graph.js'
+import { isActive, stepList } from './step-view.js'
 
 const BADGES = { Completed: 'good', Failed: 'bad', Cancelled: 'bad', Paused: 'warn', Running: 'warn' }
-const STEP_BADGES = { completed: 'good', failed: 'bad', running: 'warn', waiting: 'warn' }
-export const isActive = (state) => ['Pending', 'Running', 'Paused'].includes(state)
 
 /** A run of the list. */
 export function runCard(run, open) {
@@ -33,15 +32,13 @@ const stateBadge = (state) => element('span', { className: `badge ${BADGES[state
 
 /**
  * A run with its steps as they are now. `actions` has what its buttons do, by their labels; `answer` takes the id of an
- * approval and what is done with it.
+ * approval and what is done with it, `choose` the index of a step, or nothing for all, and `runFrom` the name of one.
  */
-export function runPanel(run, steps, actions, answer) {
-  const newest = steps.findLast(({ output }) => output)
+export function runPanel(run, attempts, { actions, answer, chosen, choose, runFrom }) {
   const buttons = Object.entries(actions).map(([label, onclick]) =>
     element('button', { type: 'button', 'data-focus': `run ${label}`, onclick }, label),
   )
   const rows = [
-    ['state', run.state],
     ['run', run.id],
     ['cause', run.cause],
     ['began', run.started_at && time(run.started_at)],
@@ -60,68 +57,37 @@ export function runPanel(run, steps, actions, answer) {
     element('dl', { 'aria-label': 'About this run' }, facts(rows)),
     run.error && element('p', { className: 'problem' }, run.error),
     element(
-      'ol',
-      { className: 'steps', 'aria-label': 'Steps' },
-      steps.map((step) => stepItem(step, step === newest, answer)),
-    ),
-  )
-}
-
-function stepItem(step, isNewest, answer) {
-  const about = [
-    step.agent_name ?? step.type,
-    step.attempt > 1 && `attempt ${step.attempt}`,
-    step.duration_ms !== null && `${(step.duration_ms / 1000).toFixed(1)} s`,
-    step.input_tokens + step.output_tokens > 0 && `${step.input_tokens + step.output_tokens} tokens`,
-    step.cost_usd !== null && step.cost_usd > 0 && dollars(step.cost_usd),
-  ]
-  const isAsking = step.state === 'waiting' && step.type === 'approval'
-  const texts = [
-    ['Prompt', isAsking ? '' : step.prompt],
-    ['Output', step.output],
-  ].filter(([, text]) => text)
-  return element(
-    'li',
-    { 'data-step': step.step_name },
-    element('strong', {}, step.step_name),
-    ' ',
-    element('span', { className: `badge ${STEP_BADGES[step.state] ?? ''}` }, step.state),
-    ' ',
-    element('span', { className: 'who' }, about.filter(Boolean).join(', ')),
-    step.state === 'waiting' && waiting(step, answer),
-    step.error && element('p', { className: 'problem' }, step.error),
-    texts.map(([label, text]) =>
+      'div',
+      { className: 'run-body' },
+      runGraph(run, attempts, { chosen, choose }),
       element(
-        'details',
-        { 'data-open': `${step.key} ${label}`, open: label === 'Output' && isNewest },
-        element('summary', { 'data-focus': `${step.key} ${label}` }, label),
-        element('pre', {}, text),
+        'div',
+        { className: 'run-steps' },
+        stepsTop(run, chosen, { choose, runFrom }),
+        stepList(run, attempts, { chosen, answer }),
       ),
     ),
   )
 }
 
-/** Others are called again at a time that says nothing to people. */
-const WAITS = { tool: 'waits for an approval', workflow: 'waits for its run' }
-
-function waiting({ type, key, prompt, step_name: name, waits_until: until }, answer) {
-  if (type !== 'approval')
-    return element('p', { className: 'hint' }, WAITS[type] ?? ['waits until ', until && time(until)])
-  const button = (label, verb) =>
-    element(
-      'button',
-      {
-        type: 'button',
-        'aria-label': `${label} ${name}`,
-        'data-focus': `${key} ${verb}`,
-        onclick: () => answer(key, verb),
-      },
-      label,
-    )
+/** What the list beside the graph shows: one step, or all. */
+function stepsTop(run, chosen, { choose, runFrom }) {
+  if (chosen === undefined) return element('h4', {}, 'All steps')
+  const { name } = run.steps[chosen]
   return element(
     'div',
-    { className: 'question' },
-    element('p', {}, prompt),
-    element('div', { className: 'buttons' }, button('Approve', 'approve'), button('Reject', 'reject')),
+    { className: 'card-top' },
+    element('h4', {}, `Step ${chosen + 1} of ${run.steps.length}`),
+    element(
+      'div',
+      { className: 'buttons' },
+      !isActive(run.state) &&
+        element(
+          'button',
+          { type: 'button', 'data-focus': 'run from', onclick: () => runFrom(name) },
+          'Run again from here',
+        ),
+      element('button', { type: 'button', 'data-focus': 'all steps', onclick: () => choose() }, 'All steps'),
+    ),
   )
 }

@@ -1,14 +1,14 @@
 import { byId, call, element, follow, livePage, openDialog, replace, show } from '../../kit/kit.js'
-import { isActive, runCard, runPanel } from './run-view.js'
+import { runCard, runPanel } from './run-view.js'
+import { isActive } from './step-view.js'
 import { rehearsalList, stepList, workflowCard } from './workflow-card.js'
 
-/** Runs are not logged: they are read again after this time. */
-const POLL_MS = 4000
+/** What changes is logged or told; this is for what was missed. */
+const POLL_MS = 30_000
 const RETRY_MS = 2000
-const MAX_RUNS = 20
+const PAGE = 20
 
-/** Ends what follows the run before. */
-let watching = new AbortController()
+let shown = PAGE
 
 const refresh = livePage({
   content: [byId('content')],
@@ -17,21 +17,35 @@ const refresh = livePage({
     const [workflows, { files }, runs] = await Promise.all([
       call('GET', '/api/workflows'),
       call('GET', '/api/workflows/files'),
-      call('GET', `/api/workflows/runs?limit=${MAX_RUNS}`),
+      call('GET', `/api/workflows/runs?limit=${shown}`),
     ])
     renderWorkflows(workflows, files)
-    replace(
-      byId('runs'),
-      runs.length === 0 && element('p', { className: 'hint' }, 'No workflow has run yet.'),
-      runs.map((run) => runCard(run, () => openRun(run.id))),
-    )
+    renderRuns(runs)
   },
   words: ['workflow'],
+  feeds: ['/api/workflows/runs/events'],
   everyMs: POLL_MS,
-  onOpen() {
-    if (location.hash.length > 1) void watch(location.hash.slice(1))
-  },
+  onOpen: openFragment,
 })
+
+function renderRuns(runs) {
+  replace(
+    byId('runs'),
+    runs.length === 0 &&
+      element('p', { className: 'hint' }, 'No workflow has run yet. “Run” of a workflow begins one.'),
+    runs.map((run) => runCard(run, () => openRun(run.id))),
+    runs.length >= shown &&
+      element(
+        'div',
+        {},
+        element('button', { type: 'button', 'data-focus': 'older', onclick: showOlder }, 'Older runs'),
+      ),
+  )
+}
+function showOlder() {
+  shown += PAGE
+  void refresh()
+}
 
 function renderWorkflows(workflows, files) {
   const known = new Set(workflows.map(({ id }) => id))
@@ -102,41 +116,78 @@ function remove({ id, name }) {
   })
 }
 
-const openRun = (id) => {
-  if (location.hash === `#${id}`) void watch(id)
-  else location.hash = id
+/** The run that is shown, with its attempts by their keys, and the index of the step that is looked at. */
+let open = { id: '', run: undefined, attempts: new Map(), chosen: undefined }
+/** Ends what follows it. */
+let watching = new AbortController()
+
+/** The fragment is the id of a run, and behind a slash the number of a step. */
+const openRun = (id, step) => {
+  location.hash = step === undefined ? id : `${id}/${step + 1}`
 }
-addEventListener('hashchange', () => void watch(location.hash.slice(1)))
+addEventListener('hashchange', openFragment)
+function openFragment() {
+  const [id = '', number] = location.hash.slice(1).split('/')
+  const chosen = number === undefined ? undefined : Number(number) - 1
+  if (id === open.id) {
+    open.chosen = chosen
+    drawRun()
+    return
+  }
+  open = { id, run: undefined, attempts: new Map(), chosen }
+  byId('run').hidden = true
+  void watch(open)
+}
 
 /** Shows a run as it goes on. A connection that is lost is opened again. */
-async function watch(id) {
+async function watch(shownRun) {
   watching.abort()
   watching = new AbortController()
   const { signal } = watching
-  byId('run').hidden = id === ''
-  if (id === '') return
-  const found = { run: undefined, steps: new Map() }
-  for (let isFirst = true; !signal.aborted; isFirst = false) {
+  if (shownRun.id === '') return
+  while (!signal.aborted) {
     try {
-      await readRun(id, found, signal, isFirst)
+      await readRun(shownRun, signal)
     } catch (error) {
       if (signal.aborted) return
       show('problem', error.message)
       if (error.status >= 400 && error.status < 500) return
     }
-    if (found.run && !isActive(found.run.state)) return
+    if (shownRun.run && !isActive(shownRun.run.state)) return
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }
 
-async function readRun(id, found, signal, isFirst) {
-  for await (const event of follow(`/api/workflows/runs/${encodeURIComponent(id)}/events`, signal)) {
-    if (event.type === 'step') found.steps.set(event.step.key, event.step)
-    else found.run = event.run
-    if (!found.run) continue
-    replace(byId('run'), runPanel(found.run, [...found.steps.values()], actionsOf(found.run), answer))
-    if (isFirst && event.type === 'run') byId('run').scrollIntoView({ block: 'start' })
+async function readRun(shownRun, signal) {
+  const path = `/api/workflows/runs/${encodeURIComponent(shownRun.id)}`
+  const isFirst = shownRun.run === undefined
+  const { steps } = await call('GET', path)
+  for await (const event of follow(`${path}/events`, signal)) {
+    if (event.type === 'step') shownRun.attempts.set(event.step.key, event.step)
+    else shownRun.run = { ...event.run, steps }
+    // Attempts come before the state of their run.
+    if (event.type === 'step') continue
+    const opened = byId('run').hidden
+    drawRun()
+    if (opened && isFirst) byId('run').scrollIntoView({ block: 'start' })
   }
+}
+
+function drawRun() {
+  const { id, run, attempts, chosen } = open
+  byId('run').hidden = run === undefined
+  if (!run) return
+  const inOrder = [...attempts.values()].toSorted((one, other) => one.index - other.index)
+  replace(
+    byId('run'),
+    runPanel(run, inOrder, {
+      actions: actionsOf(run),
+      answer,
+      chosen: run.steps[chosen] && chosen,
+      choose: (index) => openRun(id, index),
+      runFrom: (step) => change(id, 'rerun', { step }),
+    }),
+  )
 }
 
 /** The step goes on, which its run shows. */
@@ -149,24 +200,21 @@ async function answer(id, verb) {
   }
 }
 
-function actionsOf({ id, state }) {
-  const act = (action) => async () => {
-    show('problem')
-    try {
-      const { run_id: next } = await call(
-        'POST',
-        `/api/workflows/runs/${id}/${action}`,
-        action === 'rerun' ? {} : undefined,
-      )
-      openRun(next)
-      await refresh()
-    } catch (error) {
-      show('problem', error.message)
-    }
+async function change(id, action, body) {
+  show('problem')
+  try {
+    const { run_id: next } = await call('POST', `/api/workflows/runs/${id}/${action}`, body)
+    openRun(next)
+  } catch (error) {
+    show('problem', error.message)
   }
+}
+
+function actionsOf({ id, state }) {
   const close = { Close: () => (location.hash = '') }
-  if (state === 'Paused') return { Resume: act('resume'), Cancel: act('cancel'), ...close }
-  if (isActive(state)) return { Pause: act('pause'), Cancel: act('cancel'), ...close }
-  return { 'Run again': act('rerun'), ...close }
+  const cancel = { Cancel: () => change(id, 'cancel') }
+  if (state === 'Paused') return { Resume: () => change(id, 'resume'), ...cancel, ...close }
+  if (isActive(state)) return { Pause: () => change(id, 'pause'), ...cancel, ...close }
+  return { 'Run again': () => change(id, 'rerun', {}), ...close }
 }
 void refresh()

@@ -1,8 +1,10 @@
 import * as v from 'valibot'
 import { toIso } from 'svc/internal'
 import { RUN_STATES } from '../definition.ts'
+import { StepView as DefinedStep } from '../definitions/schema.ts'
+import { toStepView as toDefinedStep } from '../definitions/view.ts'
 import { ATTEMPT_STATES } from './schema.ts'
-import type { AttemptRow, RunListRow } from './schema.ts'
+import type { AttemptRow, RunListRow, RunRow } from './schema.ts'
 
 const count = v.number()
 const text = v.nullable(v.string())
@@ -47,6 +49,7 @@ export const RunView = v.object({
   ...run,
   input: v.string(),
   output: text,
+  steps: v.pipe(v.array(DefinedStep), v.description('Of the definition as it was when the run was asked for.')),
   step_results: v.array(StepView),
   input_tokens: count,
   output_tokens: count,
@@ -100,7 +103,7 @@ export function toStepView(row: AttemptRow): v.InferOutput<typeof StepView> {
     waits_until: row.state === 'waiting' ? isoOf(row.wake_at) : null,
   }
 }
-export function toView(row: RunListRow, attempts: readonly AttemptRow[]): v.InferOutput<typeof RunView> {
+export function toView(row: RunRow, attempts: readonly AttemptRow[]): v.InferOutput<typeof RunView> {
   const sum = (read: (attempt: AttemptRow) => number): number =>
     attempts.reduce((total, attempt) => total + read(attempt), 0)
   const isPriced = attempts.every(({ cost_usd: cost }) => cost !== null)
@@ -108,6 +111,7 @@ export function toView(row: RunListRow, attempts: readonly AttemptRow[]): v.Infe
     ...toItem(row),
     input: row.input,
     output: row.output,
+    steps: row.definition.steps.map(toDefinedStep),
     step_results: attempts.map(toStepView),
     input_tokens: sum((attempt) => attempt.input_tokens),
     output_tokens: sum((attempt) => attempt.output_tokens),

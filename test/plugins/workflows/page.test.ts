@@ -5,6 +5,7 @@ import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { accessibilityProblems } from '../webchat/accessibility.ts'
 import { builtPage, launchBrowser, openTab } from '../webchat/browser.ts'
 import type { Tab } from '../webchat/browser.ts'
 
@@ -52,7 +53,9 @@ it('runs a workflow with an input and shows its steps as they go on, until it is
   await panel.locator('[data-step=ask] .badge.good').waitFor()
   await panel.locator('[data-step=wait]').getByText('waiting', { exact: true }).waitFor()
   await panel.locator('[data-step=ask] summary', { hasText: 'Prompt' }).click()
-  expect(await panel.locator('[data-step=ask] pre').first().innerText()).toBe('help me')
+  expect(await panel.locator('[data-step=ask] details', { hasText: 'Prompt' }).locator('pre').innerText()).toBe(
+    'help me',
+  )
   await button(panel, 'Cancel').click()
   await panel.locator('.card-top .badge', { hasText: 'Cancelled' }).waitFor()
   await page.locator('#runs .badge', { hasText: 'Cancelled' }).waitFor()
@@ -62,6 +65,59 @@ it('runs a workflow with an input and shows its steps as they go on, until it is
   await button(panel, 'Close').click()
   await panel.waitFor({ state: 'hidden' })
   expect(tab.complaints).toEqual([])
+})
+
+it('draws a run as a graph that follows it, with what each step read and wrote', async () => {
+  const step = (name: string, more: object) => ({ name, agent_name: 'assistant', prompt: `echo ${name}`, ...more })
+  const { body } = await host.json('POST', '/api/workflows', {
+    name: 'forked',
+    steps: [
+      step('left', { mode: 'fan_out' }),
+      step('right', { mode: 'fan_out' }),
+      step('never', { mode: 'conditional', condition: 'no such word' }),
+      { name: 'ok', type: 'approval', prompt: 'Go on?' },
+      { name: 'call', type: 'http', with: { url: 'http://127.0.0.1:1/' } },
+    ],
+  })
+  const started = await host.json('POST', `/api/workflows/${body.workflow_id}/run?wait=false`, { input: 'it' })
+  const runId = started.body.run_id
+  await using tab = await openTab(browser, host.url, {
+    path: `${PAGE}#${runId}`,
+    colorScheme: 'dark',
+    viewport: { width: 320, height: 700 },
+  })
+  const { page } = tab
+  const graph = page.getByRole('group', { name: 'Graph of the steps' })
+  const node = (name: RegExp): Locator => graph.getByRole('button', { name })
+  await node(/^left assistant completed/).waitFor()
+  await node(/^never assistant if no such word left out$/).waitFor()
+  await node(/^call http to come$/).waitFor()
+  // An arrow from each of the two, one around what may be left out, and two to the end.
+  expect(await graph.locator('svg > path').count()).toBe(5)
+
+  await host.json(
+    'POST',
+    `/api/approvals/${(await host.json('GET', '/api/approvals')).body.approvals[0].id}/approve`,
+    {},
+  )
+  await node(/^call http failed/).waitFor()
+  await node(/^right/).focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('Step 2 of 5').waitFor()
+  expect(page.url()).toMatch(new RegExp(`#${runId}/2$`))
+  expect(await page.getByRole('list', { name: 'Steps' }).innerText()).toMatch(/^right\s+completed[^]+Output\s+right$/)
+  expect(await node(/^right/).evaluate((button) => button === document.activeElement)).toBe(true)
+
+  await page.goto(`${host.url}${PAGE}#${runId}/5`)
+  await page.getByRole('list', { name: 'Steps' }).getByText('Requests to 127.0.0.1 are refused').waitFor()
+  await button(page, 'Run again from here').click()
+  await page.locator('#run .card-top .badge', { hasText: 'Failed' }).waitFor()
+  await node(/^left assistant completed/).waitFor()
+  expect(page.url()).not.toContain(runId)
+  await host.json('DELETE', `/api/workflows/${body.workflow_id}`)
+  // What axe tries is refused by the policy.
+  expect(tab.complaints).toEqual([])
+  expect(await accessibilityProblems(page)).toEqual([])
 })
 
 it('asks what a run asks, and goes on with one click', async () => {

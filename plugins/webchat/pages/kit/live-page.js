@@ -7,7 +7,7 @@ import { showNavigation } from './navigation.js'
  * As `withKey`, for a page with an element `live`: the navigation is filled, and once `load` has run the page follows what
  * changes, as `followChanges` does. `onOpen` runs then too.
  */
-export function livePage({ content, submit, load, words, everyMs, onOpen }) {
+export function livePage({ content, submit, load, words, feeds, everyMs, onOpen }) {
   const indicator = byId('live')
   let isOpen = false
   const refresh = withKey({
@@ -19,7 +19,7 @@ export function livePage({ content, submit, load, words, everyMs, onOpen }) {
       await load()
       if (isOpen) return
       isOpen = true
-      followChanges({ words, everyMs, refresh, indicator })
+      followChanges({ words, feeds, everyMs, refresh, indicator })
       onOpen?.()
     },
   })

@@ -4,10 +4,12 @@ const MIN_PAUSE_MS = 400
 const RETRY_MS = 3000
 
 /**
- * Calls `refresh` when a line with one of these words is written to the log, and every `everyMs` for what is not logged.
- * Nothing is asked while the page is hidden. `indicator` is an element that says whether the page is live.
+ * Calls `refresh` when a line with one of these words is written to the log, with each event of `feeds`, which are paths
+ * of streams, and every `everyMs` for what neither tells. Nothing is asked while the page is hidden. `indicator` is an
+ * element that says whether the page is live.
  */
-export function followChanges({ words, everyMs, refresh, indicator }) {
+export function followChanges({ words, feeds = [], everyMs, refresh, indicator }) {
+  const paths = [...words.map((word) => `/api/logs/stream?tail=0&filter=${encodeURIComponent(word)}`), ...feeds]
   let ending
   const run = throttle(async () => {
     if (!document.hidden) await refresh()
@@ -21,7 +23,7 @@ export function followChanges({ words, everyMs, refresh, indicator }) {
     const { signal } = ending
     const timer = setInterval(run, everyMs)
     signal.addEventListener('abort', () => clearInterval(timer))
-    for (const word of words) void listen(word, { signal, run, state })
+    for (const path of paths) void listen(path, { signal, run, state })
   }
   document.addEventListener('visibilitychange', () => {
     ending.abort()
@@ -32,10 +34,10 @@ export function followChanges({ words, everyMs, refresh, indicator }) {
   start()
 }
 
-async function listen(word, { signal, run, state }) {
+async function listen(path, { signal, run, state }) {
   while (!signal.aborted) {
     try {
-      await readLog(word, { signal, run, onOpen: () => state('live', 'Live') })
+      await readFeed(path, { signal, run, onOpen: () => state('live', 'Live') })
     } catch (error) {
       if (!signal.aborted) state('lost', error.status === 0 ? 'No connection' : 'Updated every few seconds')
     }
@@ -46,9 +48,8 @@ async function listen(word, { signal, run, state }) {
   }
 }
 
-async function readLog(word, { signal, run, onOpen }) {
-  const path = `/api/logs/stream?tail=0&filter=${encodeURIComponent(word)}`
-  for await (const line of follow(path, signal, onOpen)) if (line) run()
+async function readFeed(path, { signal, run, onOpen }) {
+  for await (const event of follow(path, signal, onOpen)) if (event) run()
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
