@@ -10,6 +10,8 @@ import {
   DeliveryQuery,
   EventWebhook,
   EventWebhookChange,
+  EventWebhookList,
+  ListQuery,
   NewEventWebhook,
   NewWebhook,
   Payload,
@@ -105,11 +107,12 @@ function listWebhooks(webhooks: Open): AnyRoute {
     auth,
     effect: 'read',
     cost: 5,
+    query: ListQuery,
     returns: WebhookList,
     example: { returns: { webhooks: [shownWebhook], total: 1 } },
-    async handle() {
-      const found = await (await webhooks()).list('outbound')
-      return { webhooks: found.map(toWebhook), total: found.length }
+    async handle({ query }) {
+      const found = await withCounts(await webhooks(), 'outbound', query)
+      return { webhooks: found.map(([target, counts]) => ({ ...toWebhook(target), ...counts })), total: found.length }
     },
   })
 }
@@ -233,10 +236,12 @@ function listSubscriptions(webhooks: Open): AnyRoute {
     auth,
     effect: 'read',
     cost: 5,
-    returns: v.array(EventWebhook),
+    query: ListQuery,
+    returns: EventWebhookList,
     example: { returns: [shownSubscription] },
-    async handle() {
-      return (await (await webhooks()).list('event')).map(toEventWebhook)
+    async handle({ query }) {
+      const found = await withCounts(await webhooks(), 'event', query)
+      return found.map(([target, counts]) => ({ ...toEventWebhook(target), ...counts }))
     },
   })
 }
@@ -375,6 +380,13 @@ function deliveryRoutes(webhooks: Open, kind: Target['kind'], base: `/${string}`
   ]
 }
 
+/** Each target with what a list says of its deliveries. */
+async function withCounts(service: Webhooks, kind: Target['kind'], query: v.InferOutput<typeof ListQuery>) {
+  const targets = await service.list(kind)
+  if (query.counts === 'false') return targets.map((target) => [target, {}] as const)
+  const counts = await service.counts()
+  return targets.map((target) => [target, counts.get(target.id) ?? { dead: 0, pending: 0 }] as const)
+}
 const hidden = (target: Target): typeof MASK | null => (target.has_secret ? MASK : null)
 function toWebhook(target: Target): v.InferOutput<typeof Webhook> {
   const { id, name, url, events, enabled, created_at, updated_at } = target

@@ -175,7 +175,19 @@ export const EventWebhook = v.object({
   updated_at: v.string(),
 })
 const count = v.pipe(v.number(), v.integer())
-export const WebhookList = v.object({ webhooks: v.array(Webhook), total: count })
+export const ListQuery = v.object({
+  counts: v.optional(
+    v.pipe(v.picklist(['true', 'false']), v.description('Whether each says how many deliveries are dead and wait.')),
+    'false',
+  ),
+})
+/** Of one of a list. */
+const counts = { dead: v.optional(count), pending: v.optional(count) }
+export const WebhookList = v.object({
+  webhooks: v.array(v.object({ ...Webhook.entries, ...counts })),
+  total: count,
+})
+export const EventWebhookList = v.array(v.object({ ...EventWebhook.entries, ...counts }))
 export const Delivery = v.object({
   id: v.string(),
   webhook_id: v.string(),

@@ -2,7 +2,7 @@ import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Vault } from 'svc/sdk'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { DeliveryRow, Target } from './schema.ts'
-import type { WebhookStore } from './store.ts'
+import type { DeliveryCounts, WebhookStore } from './store.ts'
 
 export interface WebhooksDeps {
   readonly store: WebhookStore
@@ -42,6 +42,10 @@ export class Webhooks {
 
   list(kind: Target['kind']): Promise<readonly Target[]> {
     return this.#deps.store.list(kind)
+  }
+  /** How many deliveries are dead and how many wait, by the target that has any. */
+  counts(): Promise<ReadonlyMap<string, DeliveryCounts>> {
+    return this.#deps.store.counts()
   }
   async find(kind: Target['kind'], id: string): Promise<Target | undefined> {
     const target = await this.#deps.store.find(id)

@@ -4,7 +4,13 @@ import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { DeliveryRow, TargetRow } from './schema.ts'
 import type { Target } from './schema.ts'
 
-const Count = v.object({ n: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
+const n = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
+const Count = v.object({ n })
+const CountOfTarget = v.object({ target_id: v.string(), dead: n, pending: n })
+export interface DeliveryCounts {
+  readonly dead: number
+  readonly pending: number
+}
 export interface NewDelivery {
   readonly targetId: string
   readonly eventId: string
@@ -112,6 +118,13 @@ export class WebhookStore {
         : await this.#db.one`SELECT count(*) AS n FROM webhooks_delivery
             WHERE target_id = ${targetId} AND state = ${state}`
     return v.parse(Count, row).n
+  }
+  /** Of every target that has one that is dead or waits. */
+  async counts(): Promise<ReadonlyMap<string, DeliveryCounts>> {
+    const rows = await this.#db.all`SELECT target_id, SUM(CASE WHEN state = 'dead' THEN 1 ELSE 0 END) AS dead,
+        SUM(CASE WHEN state = 'pending' THEN 1 ELSE 0 END) AS pending
+      FROM webhooks_delivery WHERE state IN ('dead', 'pending') GROUP BY target_id`
+    return new Map(rows.map((row) => v.parse(CountOfTarget, row)).map(({ target_id: id, ...counts }) => [id, counts]))
   }
 
   /**

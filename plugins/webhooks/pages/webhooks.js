@@ -8,21 +8,15 @@ const refresh = livePage({
   submit: 'Show the webhooks',
   async load() {
     const [{ webhooks }, subscriptions] = await Promise.all([
-      call('GET', '/api/webhooks'),
-      call('GET', '/api/webhooks/events'),
+      call('GET', '/api/webhooks?counts=true'),
+      call('GET', '/api/webhooks/events?counts=true'),
     ])
     const all = [
       ...webhooks.map((one) => ({ ...one, base: '/api/webhooks' })),
       ...subscriptions.map((one) => ({ ...one, name: one.url, base: '/api/webhooks/events' })),
     ]
-    const withCounts = await Promise.all(
-      all.map(async (one) => {
-        const { dead, pending } = await call('GET', `${one.base}/${one.id}/deliveries?limit=1`)
-        return { ...one, dead, pending }
-      }),
-    )
     // What has not changed is not drawn again: a text that is being read or selected stays.
-    const now = JSON.stringify(withCounts)
+    const now = JSON.stringify(all)
     if (now === drawn) return
     drawn = now
     replace(
@@ -35,13 +29,13 @@ const refresh = livePage({
     )
     replace(
       byId('webhooks'),
-      withCounts.length === 0 &&
+      all.length === 0 &&
         element(
           'p',
           { className: 'hint' },
-          'None yet. A webhook tells another program what happens here, signed with a secret.',
+          'None yet. A webhook tells another program what happens here, signed with a secret: “New webhook” makes one.',
         ),
-      withCounts.map(card),
+      all.map(card),
     )
   },
   words: ['webhook', 'delivery'],

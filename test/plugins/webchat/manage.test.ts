@@ -153,6 +153,8 @@ describe('the page', () => {
 
   it('Webhooks: makes one, names a mistake, and removes it', async () => {
     await on('webhooks/webhooks/webhooks.html', async (page) => {
+      const asked: string[] = []
+      page.on('request', (request) => asked.push(request.url()))
       await page.getByRole('button', { name: 'New webhook' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name', { exact: true }).fill('Ops')
@@ -164,6 +166,8 @@ describe('the page', () => {
       await dialog.getByRole('button', { name: 'Save' }).click()
       const card = page.getByRole('region', { name: 'Ops' })
       await card.getByText('no: the receiver cannot tell who sent it').waitFor()
+      // A list of a hundred is one request.
+      expect(asked.filter((url) => url.includes('/deliveries'))).toEqual([])
       await card.getByRole('button', { name: 'Remove' }).click()
       await dialog.getByRole('button', { name: 'Remove' }).click()
       await page.getByText('None yet.').waitFor()

@@ -485,5 +485,11 @@ describe('outbound webhook forging / replay', () => {
     while (!(body.dead > 0)) body = (await api('GET', `/api/webhooks/${id}/deliveries`)).body
     expect(body).toMatchObject({ total: 3, pending: 2, dead: 1 })
     expect(body.deliveries[0].error).toMatch(/more than 2/)
+    await subscribe(['agent_terminated'])
+    expect((await api('GET', '/api/webhooks?counts=true')).body.webhooks).toMatchObject([
+      { id, pending: 2, dead: 1 },
+      { pending: 0, dead: 0 },
+    ])
+    expect((await api('GET', '/api/webhooks')).body.webhooks[0]).not.toHaveProperty('dead')
   })
 })
