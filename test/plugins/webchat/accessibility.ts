@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import type { Page } from 'playwright-core'
+import type { Frame, Page } from 'playwright-core'
 
 const source = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
@@ -10,8 +10,8 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
-/** What breaks WCAG 2.2 AA on a page as it is now, a line for each element; and whether it is wider than the screen. */
-export async function accessibilityProblems(page: Page): Promise<readonly string[]> {
+/** What breaks WCAG 2.2 AA on a page, or in a frame of one, as it is now, a line for each element; and whether it is wider than the screen. */
+export async function accessibilityProblems(page: Page | Frame): Promise<readonly string[]> {
   await page.evaluate(await source)
   const violations = await page.evaluate(async (tags) => {
     const { axe } = globalThis as unknown as {

@@ -7,6 +7,7 @@ import type { TestHost } from '../../support/host.ts'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformServer } from '../../support/platforms/http.ts'
 import { pluginText, writePlugin } from '../../support/plugin-folder.ts'
+import { accessibilityProblems } from './accessibility.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 import type { BuiltPage } from './browser.ts'
 
@@ -241,6 +242,20 @@ describe('the page of a plugin in a process of its own', () => {
     const body = page.frameLocator('iframe').locator('body')
     expect(await body.evaluate((element) => getComputedStyle(element).margin)).toBe('0px')
     expect(tab.complaints).toEqual([])
+  })
+
+  it.each([
+    ['light', 1280],
+    ['dark', 320],
+  ] as const)('keeps WCAG 2.2 AA in the %s theme, %i pixels wide, inside and around', async (colorScheme, width) => {
+    await using tab = await openTab(browser, host.url, {
+      path: '/pages/stranger/live/live.html',
+      before: withKey,
+      colorScheme,
+      viewport: { width, height: 800 },
+    })
+    await resultsOf(tab.page)
+    for (const place of tab.page.frames()) expect(await accessibilityProblems(place)).toEqual([])
   })
 
   it.each(['leaving', 'form'])('takes nothing along when it leaves its frame: %s', async (name) => {

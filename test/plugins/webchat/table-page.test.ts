@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { pluginText, writePlugin } from '../../support/plugin-folder.ts'
+import { accessibilityProblems } from './accessibility.ts'
 import { launchBrowser, openTab } from './browser.ts'
 
 const PATH = '/pages/list/all/index.html'
@@ -66,6 +67,22 @@ describe('a page that a plugin declares without HTML', () => {
     await page.getByText('Nothing. Add something.').waitFor()
     expect(tab.complaints).toEqual([])
   })
+
+  it.each([
+    ['light', 1280],
+    ['dark', 320],
+  ] as const)(
+    'keeps WCAG 2.2 AA in the %s theme, %i pixels wide, with rows and in a dialog',
+    async (colorScheme, width) => {
+      await host.json('POST', '/api/list', { text: 'a long name without a hyphen in it', more: '0123456789'.repeat(9) })
+      await using tab = await openTab(browser, host.url, { path: PATH, colorScheme, viewport: { width, height: 800 } })
+      await tab.page.getByRole('button', { name: /^Mark/ }).first().waitFor()
+      expect(await accessibilityProblems(tab.page)).toEqual([])
+      await tab.page.getByRole('button', { name: 'Add' }).click()
+      await tab.page.getByRole('dialog').waitFor()
+      expect(await accessibilityProblems(tab.page)).toEqual([])
+    },
+  )
 
   it('is in the navigation under its heading, without a frame', async () => {
     await using tab = await openTab(browser, host.url, { path: PATH })
