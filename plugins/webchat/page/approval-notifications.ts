@@ -10,7 +10,17 @@ export function canNotify(): boolean {
 }
 /** Over plain HTTP a browser has none. */
 function permission(): NotificationPermission {
-  return isSecureContext && 'Notification' in globalThis ? Notification.permission : 'denied'
+  if (!isSecureContext || !('Notification' in globalThis)) return 'denied'
+  return Notification.permission === 'default' && !canMakeOne() ? 'denied' : Notification.permission
+}
+/** Chrome on Android has only those of service workers, so there is nothing to ask the user for. */
+function canMakeOne(): boolean {
+  try {
+    // Before it is allowed it shows nothing.
+    return new Notification('', {}) instanceof Notification
+  } catch {
+    return false
+  }
 }
 
 /** Shows new approvals as notifications while the page is not in view, once the user has allowed it. */
@@ -41,7 +51,7 @@ function notify({ id, agent_name: agent, action_summary: action }: Approval): vo
       shown.close()
     })
   } catch (error) {
-    // Chrome on Android has only those of service workers; the title of the tab counts all the same.
+    // It was allowed where it cannot be made; the title of the tab counts all the same.
     if (!(error instanceof TypeError)) throw error
   }
 }
