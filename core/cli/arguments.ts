@@ -49,6 +49,7 @@ export function checkArguments(path: readonly string[], args: ArgsDef, words: re
     checkValue(flag, value ?? words[at] ?? '', value === undefined, help)
   }
   checkCount(args, count, help)
+  checkRequired(args, words, help)
 }
 
 function findFlag(flags: ReadonlyMap<string, Flag>, name: string, typed: string, help: string): Flag {
@@ -75,4 +76,13 @@ function checkCount(args: ArgsDef, count: number, help: string): void {
   }
   const missing = positionals.slice(count).find(([, arg]) => arg.required !== false)
   if (missing) throw new Failure(exits.usage, `${missing[0]} is missing`, help)
+}
+
+function checkRequired(args: ArgsDef, words: readonly string[], help: string): void {
+  const given = new Set(words.map((word) => word.replace(/^--?/, '').replace(/=.*/s, '')))
+  for (const [name, arg] of Object.entries(args)) {
+    if (arg.type === 'positional' || arg.required !== true) continue
+    const aliases = 'alias' in arg && arg.alias !== undefined ? [arg.alias].flat() : []
+    if (![name, ...aliases].some((one) => given.has(one))) throw new Failure(exits.usage, `--${name} is missing`, help)
+  }
 }

@@ -172,7 +172,9 @@ async function checkConfig(
     return { config, found: found.length > 0 ? found : [summary] }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { config: undefined, found: [failed(error.message, `correct it; ${keys} lists every key`)] }
+    const { withAllProblems } = await import('./config-problems.ts')
+    const { message } = await withAllProblems(error, location)
+    return { config: undefined, found: [failed(message, `correct it; ${keys} lists every key`)] }
   }
 }
 

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import { ConfigError } from '../config/problem.ts'
+import { ConfigError, printProblem } from '../config/problem.ts'
 import { escapeControls } from '../log/text.ts'
 import { exits, Failure } from './failure.ts'
 import { commandLine } from '../process/command-name.ts'
@@ -9,6 +9,14 @@ import { messageOf } from '../errors/message.ts'
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ConfigError) {
+    // A flag of this command line, not the configuration.
+    if (error.problems.every(({ file, name }) => file === 'flags' && name !== undefined))
+      return new Failure(
+        exits.usage,
+        error.problems.map((problem) => printProblem(problem).replace('flags: ', '')).join('\n'),
+        undefined,
+        { cause: error },
+      )
     const count = error.problems.length === 1 ? '' : `(${error.problems.length} problems)\n`
     return new Failure(
       exits.config,

@@ -14,8 +14,8 @@ const examples: Command['examples'] = [
 export function renderTop(version: string, commands: CommandTree): string {
   const isCore = ([name]: readonly [string, CommandEntry]): boolean => Object.hasOwn(coreCommands, name)
   const entries = Object.entries(commands)
-  const core = listNames(Object.fromEntries(entries.filter(isCore)))
-  const others = listNames(Object.fromEntries(entries.filter((entry) => !isCore(entry))))
+  const core = entries.filter(isCore).map(summaryOf)
+  const others = entries.filter((entry) => !isCore(entry)).map(summaryOf)
   const width = widthOf([...core, ...others])
   return [
     `svc ${version}: hosts autonomous agents; every feature is a plugin.`,
@@ -25,6 +25,8 @@ export function renderTop(version: string, commands: CommandTree): string {
     'Commands:',
     columns(core, width),
     ...(others.length > 0 ? ['', 'Commands of plugins:', columns(others, width)] : []),
+    '',
+    `See ${commandLine('<command> --help')} for what is below a command, its flags and examples.`,
     '',
     'Flags of every command:',
     columns([
@@ -67,7 +69,7 @@ export function renderCommand(path: readonly string[], command: Command, below: 
     return [`${aliases}--${flag.name}${flag.isText ? ` <${flag.hint}>` : ''}`, flag.description] as const
   })
   return [
-    description,
+    wrap(description),
     '',
     `Usage: ${commandName()} ${[name, usage].filter(Boolean).join(' ')} [flags]`,
     ...(Object.keys(below).length > 0
@@ -105,9 +107,36 @@ function listNames(tree: CommandTree): [string, string][] {
   })
 }
 
+const summaryOf = ([name, { summary }]: readonly [string, CommandEntry]): [string, string] => [name, summary]
+
 function widthOf(rows: readonly (readonly [string, string])[]): number {
   return Math.max(...rows.map(([left]) => left.length))
 }
 function columns(rows: readonly (readonly [string, string])[], width = widthOf(rows)): string {
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
+  const indent = width + 4
+  // Beside long command lines there is no room.
+  const isStacked = indent + MIN_ROOM > (process.stdout.columns ?? Infinity)
+  const right = (text: string): string => (isStacked ? `\n      ${wrap(text, 6)}` : `  ${wrap(text, indent)}`)
+  return rows
+    .map(([left, text]) => `  ${isStacked ? left : left.padEnd(width)}${text === '' ? '' : right(text)}`.trimEnd())
+    .join('\n')
 }
+
+/** A text beside a column of this width, in lines that fit into the terminal; as it is where there is none. */
+function wrap(text: string, indent = 0): string {
+  const room = (process.stdout.columns ?? Infinity) - indent
+  if (text.length <= room || room < MIN_ROOM) return text
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`
+    if (longer.length <= room) line = longer
+    else {
+      if (line !== '') lines.push(line)
+      line = word
+    }
+  }
+  return [...lines, line].join(`\n${' '.repeat(indent)}`)
+}
+/** With less, every word would have a line. */
+const MIN_ROOM = 20

@@ -32,6 +32,16 @@ export interface ServeOptions {
 
 /** Serves until something asks for the end, through as many restarts as are asked for; returns the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
+  try {
+    return await serveUntilStopped(options)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { withAllProblems } = await import('./config-problems.ts')
+    throw await withAllProblems(error, options.location, options.flags)
+  }
+}
+
+async function serveUntilStopped(options: ServeOptions): Promise<number> {
   const { location } = options
   // Most of what a start allocates stays, and most of its code runs once.
   const growth = holdGrowth()

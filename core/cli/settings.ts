@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { loadConfig } from '../config/load.ts'
-import type { LoadedConfig } from '../config/load.ts'
+import type { ConfigOptions, LoadedConfig } from '../config/load.ts'
 import { isTree } from '../config/shape.ts'
 import { readVariables } from '../process/inherited.ts'
 import type { HomeLocation } from './home-location.ts'
@@ -11,14 +11,22 @@ export async function loadSettings(
   location: HomeLocation,
   flags: Readonly<Record<string, unknown>> = {},
 ): Promise<LoadedConfig> {
-  return await loadConfig({
+  return await loadConfig(await findSources(location, flags))
+}
+
+/** Where the daemon of this home reads its configuration. */
+export async function findSources(
+  location: HomeLocation,
+  flags: Readonly<Record<string, unknown>>,
+): Promise<ConfigOptions> {
+  return {
     home: location.home,
     configFile: location.configFile,
     cwd: process.cwd(),
     env: readVariables(),
     flags,
     ...(await readShippedConfig()),
-  })
+  }
 }
 
 async function readShippedConfig(): Promise<{ shipped?: Readonly<Record<string, unknown>>; shippedFrom?: string }> {

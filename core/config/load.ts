@@ -89,6 +89,22 @@ async function readLayers(options: ConfigOptions): Promise<Pick<LayeredSources, 
   return { layers, files }
 }
 
+/**
+ * What is wrong with each value by itself, in the sections of these plugins too. `loadConfig` and `complete` end at the
+ * first part that cannot be used; somebody who corrects a file wants to know all of it.
+ */
+export async function findProblems(
+  options: ConfigOptions,
+  plugins: readonly PluginSchemas[],
+): Promise<readonly ConfigProblem[]> {
+  const { layers } = await readLayers(options)
+  const whole = wholeSchema(plugins)
+  const merged = layers.reduce<Tree>((tree, layer) => overlay(tree, layer.read(whole)), {})
+  const disabled = disabledPlugins(merged, plugins)
+  const schema = wholeSchema(plugins.filter((plugin) => !disabled.includes(plugin)))
+  return layers.flatMap((layer) => checkLayer(schema, layer, layer.read(schema)).problems)
+}
+
 interface LayeredSources {
   readonly home: string
   readonly layers: readonly Layer[]

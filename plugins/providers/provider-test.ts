@@ -1,4 +1,4 @@
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { commandLine, Refusal, UpstreamFailure } from 'svc/sdk'
 import type * as v from 'valibot'
 import { advise } from './advice.ts'
 import type { Connection, Connections } from './connection.ts'
@@ -23,7 +23,7 @@ export async function testProvider(
   if (authStatus === 'missing')
     throw new Refusal(
       'invalid_request',
-      `Provider ${name} has no key: set ${envVar ?? 'one'} or POST it to /api/providers/${name}/key`,
+      `Provider ${name} has no key: ${commandLine(`providers set-key ${name}`)} stores one${envVar === undefined ? '' : `, or set ${envVar} and restart`}`,
     )
   const started = performance.now()
   let connection: Connection | undefined

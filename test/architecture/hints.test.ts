@@ -30,7 +30,7 @@ for (const { commands = {} } of await loadBuiltIns())
     tree[name] = { ...tree[name], ...entry, commands: { ...tree[name]?.commands, ...entry.commands } }
 const hints = sources('core', 'plugins', 'adapters')
   .flatMap(({ path, text }) => hintsIn(path, text))
-  .filter(({ words: [first = ''] }) => first !== 'x' && !first.startsWith('-'))
+  .filter(({ words: [first = ''] }) => first !== 'x' && !/^[-<]/.test(first))
 
 /** The flags of the command that a hint names; `undefined` when there is no such command. */
 async function flagsOf({ words }: Hint): Promise<ReadonlySet<string> | undefined> {

@@ -14,7 +14,8 @@ export default defineCommand({
   async run(args) {
     const name = unitName(args.name)
     const file = unitFile(name)
-    if (readInstalledUnit(file) === undefined) throw notInstalled(name, file)
+    if (readInstalledUnit(file) === undefined)
+      throw new Failure(exits.notFound, `${name}.service is not installed: there is no ${file}`, 'nothing was changed')
     await requireSystemd()
     await systemctl(['disable', '--now', `${name}.service`], `the unit stays in ${file}`)
     await rm(file)

@@ -39,7 +39,9 @@ export async function readLines(parts: LineEditorOptions): Promise<void> {
         const found = await complete(line)
         if (found.length < 2 || commonStart(found).length > line.length) return [[...found], line]
         // Node would list them below the line, where the screen does not know of it.
-        screen.print(found.map((one) => paint(colored, 90, one)).join('  '))
+        // Of a path the name; a slash at the beginning is that of a command.
+        const from = Math.max(line.lastIndexOf(' '), line.lastIndexOf('/') || -1) + 1
+        screen.print(found.map((one) => paint(colored, 90, one.slice(from))).join('  '))
         return [[], line]
       },
     }),

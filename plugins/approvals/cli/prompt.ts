@@ -88,7 +88,8 @@ export class ApprovalPrompt {
       this.decide('reject', approval.id, { reason })
       return true
     }
-    const letter = /^(?:y|yes|n|no|s|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0)
+    // Other programs call it "always".
+    const letter = /^(?:y|yes|n|no|s|a|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0).replace('a', 's')
     if (!approval || letter === undefined) return false
     const letters = lettersOf(approval)
     if (begunAt <= this.#shownAt)

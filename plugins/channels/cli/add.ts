@@ -77,7 +77,10 @@ export default defineCommand({
       print(`Run ${commandLine(`channels add ${view.name}`)} again to change a value; what is configured stays.`)
       return exits.failed
     }
-    print(`${commandLine(`channels pair ${view.name}`)} lets a person talk to it.`)
+    print(
+      `${commandLine(`channels pair ${view.name} --operator`)} makes a code with which you may talk to it and approve ` +
+        `what agents do; without --operator, somebody who may only talk.`,
+    )
     return exits.ok
   },
 })

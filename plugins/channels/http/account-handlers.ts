@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { AccountQuery, ChannelParams, Configuration } from './schema.ts'
@@ -43,8 +43,8 @@ export function accountHandlers(deps: HandlerDeps) {
         activated,
         started_channels: activated ? [name] : [],
         note: activated
-          ? `It connects now; GET /api/channels/${name} has its state.`
-          : `It is disabled; PUT /api/channels/${name}/enable connects it.`,
+          ? `It connects now; ${commandLine(`channels status ${name}`)} shows its state.`
+          : `It is disabled; ${commandLine(`channels enable ${name}`)} connects it.`,
       }
     },
     async removeAccount({ params, query }: AccountInput) {

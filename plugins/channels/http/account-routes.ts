@@ -1,4 +1,4 @@
-import { defineRoute } from 'svc/sdk'
+import { commandLine, defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { RouteDeps } from './routes.ts'
 import { AccountQuery, ChannelParams, Configuration, Configured, Removed, Switched } from './schema.ts'
@@ -33,7 +33,7 @@ function configureRoute({ host }: RouteDeps): AnyRoute {
         account_id: 'default',
         activated: true,
         started_channels: ['telegram'],
-        note: 'It connects now; GET /api/channels/telegram has its state.',
+        note: `It connects now; ${commandLine('channels status telegram')} shows its state.`,
       },
     },
     handle: async (input) => (await host()).handlers.configureAccount(input),

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
-import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
+import { commandLine, Refusal } from 'svc/sdk'
+import { chooseAccount } from '../http/views.ts'
 import type { Person } from './pairing-routes.ts'
 import type { Role } from './roles.ts'
 import type { Paired } from './store.ts'
@@ -13,11 +14,23 @@ interface RequestInput extends Input<{ readonly name: string }> {
 }
 
 /** What the routes of pairing do. */
-export function pairingHandlers({ messaging, channelName }: Pick<HandlerDeps, 'messaging' | 'channelName'>) {
+export function pairingHandlers({
+  messaging,
+  accounts,
+  channelName,
+}: Pick<HandlerDeps, 'messaging' | 'accounts' | 'channelName'>) {
   const { pairing } = messaging
   return {
     async requestPairing({ params, body }: RequestInput) {
-      const place = { channel: channelName(params.name), id: body.account_id ?? DEFAULT_ACCOUNT }
+      const channel = channelName(params.name)
+      const entries = await accounts.list()
+      const place = { channel, id: chooseAccount(entries, channel, body.account_id) }
+      if (!entries.some((entry) => entry.channel === channel && entry.id === place.id))
+        throw new Refusal(
+          'conflict',
+          `There is no account "${place.id}" of ${place.channel} that a code could be sent to: ` +
+            `${commandLine(`channels add ${place.channel}`)} makes one`,
+        )
       const { code, expiresAt } = await pairing.request(place, body.role)
       return { pairing_code: code, expires_at: expiresAt, role: body.role }
     },

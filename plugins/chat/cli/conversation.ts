@@ -42,7 +42,8 @@ const COMMAND_TIMEOUT_MS = 300_000
 const keyHelp = [
   'Ctrl-C clears what is typed; with nothing typed it stops the answer, and without an answer it leaves when it is ' +
     'pressed twice. Ctrl-D leaves.',
-  'Tab completes commands, and agents after /agent. The arrow keys bring back what was typed, in earlier runs too.',
+  'Tab completes commands, agents after /agent, and paths such as ./notes. The arrow keys bring back what was typed, ' +
+    'in earlier runs too.',
   'A pasted text is one message, however many lines it has. What is typed during an answer is sent after it.',
 ].join('\n')
 

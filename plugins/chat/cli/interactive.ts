@@ -13,7 +13,7 @@ interface TerminalDeps {
 }
 
 /** The letters that answer a question. */
-const ANSWER = /^(?:y|yes|n|no|s|d)$/i
+const ANSWER = /^(?:y|yes|n|no|s|a|d)$/i
 
 /**
  * Messages go one after the other; what is sent during an answer waits, but an answer to a question and /stop do not.

@@ -1,11 +1,23 @@
 import { messageOf } from 'svc/internal'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import * as v from 'valibot'
-import { defineCommand, exits, Failure, failed, passed, print, printJson, readJson, renderTable, warned } from 'svc/cli'
+import {
+  defineCommand,
+  exits,
+  failed,
+  homeArgs,
+  passed,
+  print,
+  printJson,
+  readJson,
+  renderTable,
+  warned,
+} from 'svc/cli'
 import type { CheckResult } from 'svc/cli'
 import { inspectPlugin } from '../inspect/inspect.ts'
 import type { Inspection } from '../inspect/inspection.ts'
+import { findFolder } from './folder.ts'
 import { testFiles } from '../inspect/test-files.ts'
 
 type Named = CheckResult & { readonly name: string }
@@ -23,13 +35,16 @@ export default defineCommand({
     'Check the folder of a plugin before it is installed: does it load, for which interface, what does it use, are ' +
     'its dependencies there, has it tests. Nothing is installed, and no daemon is needed.',
   args: {
-    folder: { type: 'positional', required: false, default: '.', description: 'Folder of the plugin' },
+    plugin: { type: 'positional', required: false, default: '.', description: 'Folder, or name in <home>/plugins' },
+    home: homeArgs.home,
     json: { type: 'boolean', description: 'Print JSON' },
   },
-  examples: [['svc plugin doctor ./weather', 'exit code 1 when it cannot be installed']],
+  examples: [
+    ['svc plugin doctor ./weather', 'exit code 1 when it cannot be installed'],
+    ['svc plugin doctor weather', 'the one in <home>/plugins'],
+  ],
   async run(args) {
-    const folder = resolve(args.folder)
-    if (!existsSync(folder)) throw new Failure(exits.notFound, `${folder} does not exist`)
+    const folder = findFolder(args.plugin, args.home)
     const checks = await checkFolder(realpathSync(folder))
     if (args.json) printJson({ folder, checks })
     else

@@ -14,7 +14,7 @@ import type { Plugin } from './client.ts'
 
 export default defineCommand({
   description:
-    'List the plugins: state, access, isolation, folder, reloads, what each registered and what is wrong with it.',
+    'List the plugins, those that are not built in first: state, access, isolation, folder, reloads, what each registered and what is wrong with it.',
   args: {
     long: { type: 'boolean', alias: 'l', description: 'Print routes, tools and hooks by name' },
     ...clientArgs,
@@ -28,13 +28,17 @@ export default defineCommand({
     const answer = await callDaemon(await connect(args), (client) => client.call('GET', '/api/plugins', PluginList))
     if (args.json) printJson(answer)
     else {
-      print(renderPlugins(answer.plugins))
-      if (args.long) for (const plugin of answer.plugins) printNames(plugin)
-      for (const plugin of answer.plugins) if (plugin.error) print(`\n${plugin.name}: ${plugin.error}`)
+      const plugins = [...answer.plugins.filter(isForeign), ...answer.plugins.filter((one) => !isForeign(one))]
+      print(renderPlugins(plugins))
+      if (args.long) for (const plugin of plugins) printNames(plugin)
+      for (const plugin of plugins) if (plugin.error) print(`\n${plugin.name}: ${plugin.error}`)
     }
     return exits.ok
   },
 })
+
+/** There are a hundred that are built in: the others come first. */
+const isForeign = ({ source }: Plugin): boolean => source !== 'built-in'
 
 function renderPlugins(plugins: readonly Plugin[]): string {
   return renderTable(

@@ -48,7 +48,7 @@ export default defineCommand({
     await make(parent, folder, files)
     const isLive = args.path === undefined && (await hasDaemon(args))
     if (args.json) printJson({ name, path: folder, files: [...files.keys()].filter((file) => file !== LAUNCHER) })
-    else print(report(name, folder, isLive))
+    else print(report({ name, folder, isInHome: args.path === undefined, isLive }))
     return exits.ok
   },
 })
@@ -65,9 +65,17 @@ async function make(parent: string, folder: string, files: ReadonlyMap<string, s
   }
 }
 
-function report(name: string, folder: string, isLive: boolean): string {
+interface Made {
+  readonly name: string
+  readonly folder: string
+  readonly isInHome: boolean
+  readonly isLive: boolean
+}
+function report({ name, folder, isInHome, isLive }: Made): string {
   const next = isLive
     ? `The running daemon loads it now, and again each time a file is saved: ${commandLine(`plugin info ${name}`)}`
-    : `${commandLine(`plugin add ${folder}`)} installs it; ${commandLine(`plugin doctor ${folder}`)} checks it`
+    : isInHome
+      ? `The daemon loads it at its next start, and again each time a file is saved: ${commandLine('start')}`
+      : `${commandLine(`plugin add ${folder}`)} installs it; ${commandLine(`plugin doctor ${folder}`)} checks it`
   return `plugin "${name}" made in ${folder}\n${next}`
 }

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { commandLine, defineCommand, exits, Failure, homeArgs, locateHome, runNodeTests } from 'svc/cli'
+import { commandLine, defineCommand, exits, Failure, homeArgs, runNodeTests } from 'svc/cli'
 import { testFiles } from '../inspect/test-files.ts'
+import { findFolder } from './folder.ts'
 
 export default defineCommand({
   description:
@@ -17,10 +16,7 @@ export default defineCommand({
     ['svc plugin test . --watch', 'those of this folder, again after each change'],
   ],
   async run(args) {
-    const named = join(locateHome(args).home, 'plugins', args.plugin)
-    const folder = [resolve(args.plugin), named].find((one) => existsSync(one))
-    if (folder === undefined)
-      throw new Failure(exits.notFound, `neither ${resolve(args.plugin)} nor ${named} exists`, 'name a folder')
+    const folder = findFolder(args.plugin, args.home)
     const files = testFiles(folder)
     if (files.length === 0)
       throw new Failure(

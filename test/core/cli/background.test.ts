@@ -76,18 +76,23 @@ describe('svc update', () => {
     return await runHere(['update', ...words], { PATH })
   }
   const { version } = readBuild()
+  /** What `npm view svc version exports --json` prints. */
+  const published = (one: string): string => JSON.stringify({ version: one, exports: { './sdk': {} } })
 
   it('--check compares this version with what npm finds', async () => {
-    const newer = await update('test "$1 $2 $3" = "view svc version" && echo 99.0.0', '--check')
+    const newer = await update(
+      `test "$1 $2 $3 $4" = "view svc version exports" && echo '${published('99.0.0')}'`,
+      '--check',
+    )
     expect(newer).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^svc 99\.0\.0 is newer.*npm install -g svc@latest\n/) as string,
     })
-    expect(await update(`echo ${version}`, '--check')).toMatchObject({
+    expect(await update(`echo '${published(version)}'`, '--check')).toMatchObject({
       code: 0,
       stdout: `svc ${version} is the newest version.\n`,
     })
-    expect(JSON.parse((await update('echo 0.0.1', '--check', '--json')).stdout)).toEqual({
+    expect(JSON.parse((await update(`echo '${published('0.0.1')}'`, '--check', '--json')).stdout)).toEqual({
       current: version,
       latest: '0.0.1',
       newer: false,
@@ -96,6 +101,8 @@ describe('svc update', () => {
   it.each([
     ['echo "npm error code E404" >&2; exit 1', /not known: npm could not tell \(code E404\)/],
     ['exit 0', /it printed no version/],
+    [`echo '"99.0.0"'`, /another program[^]*do not install it/],
+    [`echo '{"version": "99.0.0", "exports": {"./lib": "./x.js"}}'`, /another program/],
     [undefined, /there is no program "npm"/],
   ])('says that it cannot know with %j', async (npm, reason) => {
     expect(await update(npm, '--check')).toMatchObject({
@@ -107,7 +114,7 @@ describe('svc update', () => {
   it('installs nothing by itself, and says what does', async () => {
     expect(await update('exit 1')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('npm install -g svc@latest') as string,
+      stderr: expect.stringContaining('`svc update --check` asks') as string,
     })
   })
 })

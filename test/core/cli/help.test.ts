@@ -52,6 +52,20 @@ describe('help', () => {
       stdout: expect.stringContaining('spawn') as string,
     })
   })
+  it('fits into a terminal of 80 columns, broken between words', async () => {
+    const before = Object.getOwnPropertyDescriptor(process.stdout, 'columns')
+    Object.defineProperty(process.stdout, 'columns', { value: 80, configurable: true })
+    try {
+      for (const words of [[], ['channels', 'add'], ['session', 'list']]) {
+        const { stdout } = await runHere([...words, '--help'])
+        const typed = /^ {2}(?:\S.*\| )?svc /
+        expect(stdout.split('\n').filter((line) => line.length > 80 && !typed.test(line))).toEqual([])
+      }
+    } finally {
+      if (before) Object.defineProperty(process.stdout, 'columns', before)
+      else Reflect.deleteProperty(process.stdout, 'columns')
+    }
+  })
   it('names the nearest command or flag with exit code 2', async () => {
     expect(await runHere(['strat'])).toMatchObject({
       code: 2,
@@ -74,6 +88,10 @@ describe('help', () => {
     expect(await runHere(['agent', 'show'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('agent is missing') as string,
+    })
+    expect(await runHere(['agent', 'new'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--template is missing\n  -> see `svc agent new --help`') as string,
     })
   })
   it('the version is one line, or JSON', async () => {

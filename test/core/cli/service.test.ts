@@ -188,7 +188,7 @@ describe('svc service status and remove', () => {
   it.each(['status', 'remove'])('%s of a unit that is not installed', async (command) => {
     expect(await service(command)).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining('svc service install') as string,
+      stderr: expect.stringContaining('is not installed') as string,
     })
     expect(calls()).toEqual([])
   })

@@ -57,6 +57,30 @@ describe('svc start', () => {
       stderr: expect.stringMatching(/http\.tls_(cert|key): \/nowhere\/\w+\.pem cannot be read \(ENOENT\)/) as string,
     })
   })
+  it('tells all that is wrong at once, in the core, in sections and in plugins, as the doctor does', async () => {
+    await writeFile(
+      join(home, 'config.toml'),
+      'log_level = "loud"\n[budget]\nmax_daily_usd = "x"\n[plugins.chat]\nloop_exact_stop = "y"\n' +
+        '[plugins.memory]\nmax_memories_per_agent = "many"\n',
+    )
+    const places =
+      /:1:1: log_level: [^]*:3:1: budget\.max_daily_usd: [^]*:7:1: plugins\.memory\.max_memories_per_agent: /
+    expect(await runHere(['start', '--home', home, '--port', '0'])).toMatchObject({
+      code: 6,
+      stderr: expect.stringMatching(places) as string,
+    })
+    expect((await runHere(['doctor', '--home', home])).stdout).toMatch(places)
+    await writeFile(join(home, 'config.toml'), '')
+    // A flag is no part of the configuration.
+    expect(await runHere(['start', '--home', home, '--port', 'abc'])).toMatchObject({
+      code: 2,
+      stderr: 'svc: --port: expected a whole number from 0 to 65535, found "abc"\n',
+    })
+    expect(await runHere(['start', '--home', join(home, 'config.toml')])).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('a file is where a folder has to be') as string,
+    })
+  })
   // Before a database is named in the environment, which later lines of this process would read too.
   it.each(['vault_key_file = "key"', '[plugins.cluster]\nname = "web-1"'])(
     'refuses a home that is to share a database and names none: %j',
@@ -153,11 +177,11 @@ describe('svc start', () => {
     }
   })
   it.each([
-    [['--port', 'foo'], 6, '--port: expected a whole number from 0 to 65535, found "foo"'],
-    [['--port', '70000'], 6, '--port: expected a whole number from 0 to 65535'],
-    [['--host', 'a b'], 6, '--host: expected a host name or an address'],
-    [['--log-level', 'loud'], 6, '--log-level: expected one of silent, error'],
-    [['--log-format', 'xml'], 6, '--log-format: expected one of text, json'],
+    [['--port', 'foo'], 2, '--port: expected a whole number from 0 to 65535, found "foo"'],
+    [['--port', '70000'], 2, '--port: expected a whole number from 0 to 65535'],
+    [['--host', 'a b'], 2, '--host: expected a host name or an address'],
+    [['--log-level', 'loud'], 2, '--log-level: expected one of silent, error'],
+    [['--log-format', 'xml'], 2, '--log-format: expected one of text, json'],
     [['--config', '/nonexistent/x.ts'], 6, '/nonexistent/x.ts: the file named with --config does not exist'],
     [['--prot', '1'], 2, 'unknown flag --prot\n  -> did you mean --port?'],
     [['--port'], 2, '--port needs a value'],
@@ -184,7 +208,7 @@ describe('svc start', () => {
     await writeFile(join(home, 'file'), '')
     const { code, stderr } = await runHere(['start', '--home', join(home, 'file', 'home'), '--port', '0'])
     expect(code).toBe(6)
-    expect(stderr).toMatch(/the home \S+ cannot be used \(ENOTDIR\)\n {2}-> make it writable/)
+    expect(stderr).toMatch(/the home \S+ cannot be used: a file is where a folder has to be\n {2}-> choose another one/)
   })
   // Node's recursive mkdir never returns there: the system answers ENOENT although the folder above exists (EACCES to
   // anybody but root).

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -184,6 +184,19 @@ describe('keys', () => {
     await terminal.shows(/> \/agent zebra-one$/)
     terminal.type('\r')
     await terminal.shows(/Talking to "zebra-one"/)
+  })
+
+  it('Tab completes paths of this machine, and lists their names', async () => {
+    const folder = join(home, 'papers')
+    await mkdir(join(folder, 'notes-old'), { recursive: true })
+    await writeFile(join(folder, 'notes.md'), '')
+    await using terminal = await chat({ args: await newAgent(), cols: 120 })
+    terminal.type(`read ${folder}/n\t`)
+    await terminal.shows(/> read \S+\/papers\/notes$/)
+    terminal.type('\t')
+    await terminal.shows(/^notes-old\/ {2}notes\.md$/m)
+    terminal.type('.\t')
+    await terminal.shows(/> read \S+\/papers\/notes\.md$/)
   })
 
   it('Tab does nothing in a message, and is text in a paste', async () => {
@@ -436,17 +449,20 @@ describe('approvals', () => {
     await terminal.shows(/\(the agent reads: never again\)[^]*not at all/)
   })
 
-  it('s allows it for the conversation, where the same call is not asked about again', async () => {
-    await using terminal = await digger()
-    stage.fake.script(launch, { text: 'launched' }, launch, { text: 'again' })
-    terminal.type('do it\r')
-    await terminal.shows(/ s {2}yes, for this conversation[^]*your answer: y, s or n/)
-    terminal.type('s\r')
-    await terminal.shows(/approved for this conversation: launch label: one[^]*\nlaunched/)
-    terminal.type('once more\r')
-    await terminal.shows(/\nagain/)
-    expect(terminal.screen().match(/wants to/g)).toHaveLength(1)
-  })
+  it.each(['s', 'a'])(
+    '%s allows it for the conversation, where the same call is not asked about again',
+    async (letter) => {
+      await using terminal = await digger()
+      stage.fake.script(launch, { text: 'launched' }, launch, { text: 'again' })
+      terminal.type('do it\r')
+      await terminal.shows(/ s {2}yes, for this conversation[^]*your answer: y, s or n/)
+      terminal.type(`${letter}\r`)
+      await terminal.shows(/approved for this conversation: launch label: one[^]*\nlaunched/)
+      terminal.type('once more\r')
+      await terminal.shows(/\nagain/)
+      expect(terminal.screen().match(/wants to/g)).toHaveLength(1)
+    },
+  )
 
   it('a question that expires while it is shown is gone, and what is typed then is a message', async () => {
     await using stageOfItsOwn = await openChat({

@@ -203,6 +203,12 @@ describe('who may talk to the bot', () => {
     expect((await auditDetails(test, 'pairing_changed')).length).toBeGreaterThan(2)
   })
 
+  it('a channel without an account has no codes', async () => {
+    expect(await api('POST', '/api/channels/telegram/pairing', {})).toMatchObject({
+      error: { code: 'conflict', message: expect.stringContaining('`svc channels add telegram') as string },
+    })
+  })
+
   it('codes cannot be guessed', async () => {
     const { write, texts } = newChat()
     const { pairing_code: code } = await api('POST', '/api/channels/test_chat/pairing', { role: 'operator' })

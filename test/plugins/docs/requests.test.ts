@@ -16,6 +16,7 @@ const needs: Readonly<Record<string, string>> = {
   'runs/$run/pause': 'a run that has not ended',
   'runs/$run/resume': 'a run that is paused',
   'runs/$run/cancel': 'a run that has not ended',
+  '{"role": "user"}': 'an account of the channel, which the page removes again',
   '"recipient": "4711"': 'an account of Telegram that has written to this chat',
   '{"type": "memory"}': 'a server of the npm registry',
   '/api/integrations/memory': 'the integration of the line before',

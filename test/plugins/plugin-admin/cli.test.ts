@@ -60,7 +60,9 @@ it('makes a plugin that its doctor finds sound, and installs, updates and remove
   const info = (await here('info', 'weather')).stdout
   expect(info).toMatch(/access +declared\nisolation +none\npermissions +route:.*tool:weather/)
   expect(info).toMatch(/tool +weather/)
-  expect((await here('list')).stdout).toMatch(/weather +0\.1\.0 +loaded +declared +none /)
+  // Before the hundred that are built in.
+  expect((await here('list')).stdout).toMatch(/^NAME .*\nweather +0\.1\.0 +loaded +declared +none /)
+  expect((await here('doctor', 'weather')).code).toBe(0)
   expect(await here('remove', 'weather')).toMatchObject({ code: 0, stdout: 'plugin "weather" removed\n' })
   expect((await here('remove', 'weather')).code).toBe(4)
   expect((await readdir(join(home, 'plugins'))).filter((name) => name.startsWith('.proof'))).toEqual([])
