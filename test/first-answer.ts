@@ -1,90 +1,43 @@
 /**
- * `npm run first-answer`: how long a new user waits for the first answer, from a clone and from the package that
- * `npm pack` makes, in a temporary folder. It needs git, and installs packages as npm is configured.
+ * `npm run first-answer`: how long the first hour of a new user takes: from a clone and from the package that `npm
+ * pack` makes to the first answer, then a model in the page, a plugin, and a bot of Telegram, in a temporary folder. It
+ * needs git and Debian's `chromium-headless-shell`, and installs packages as npm is configured. Servers of this machine
+ * stand in for the model and for Telegram.
  */
-import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { measure, run, withDaemon } from './first-answer/commands.ts'
+import type { Command } from './first-answer/commands.ts'
+import { connectModel } from './first-answer/model.ts'
+import { writePlugin } from './first-answer/plugin.ts'
+import { connectTelegram } from './first-answer/telegram.ts'
+import { FakeTelegram } from './support/platforms/telegram.ts'
 
 const source = fileURLToPath(new URL('..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'svc-first-answer-'))
 const clone = join(folder, 'svc')
 const prefix = join(folder, 'global')
-const env = { ...process.env, PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter) }
-
-interface Command {
-  readonly name: string
-  readonly args: readonly string[]
-  readonly cwd: string
-}
-
-/** Rejects when the command fails. Returns its standard output. */
-function run({ name, args, cwd }: Command): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(name, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
-    let output = ''
-    child.stdout.on('data', (bytes) => (output += String(bytes)))
-    child.on('error', reject)
-    child.on('close', (code) =>
-      code === 0 ? resolve(output) : reject(new Error(`${name} ${args.join(' ')} ended with ${code}: ${output}`)),
-    )
-  })
-}
-
-/** Starts a daemon and runs the work once it listens; ends it afterwards. */
-async function withDaemon({ name, args, cwd }: Command, work: () => Promise<void>): Promise<void> {
-  const child = spawn(name, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
-  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()))
-  try {
-    await new Promise<void>((resolve, reject) => {
-      let output = ''
-      for (const stream of [child.stdout, child.stderr])
-        stream.on('data', (bytes) => {
-          output += String(bytes)
-          if (/http:\/\/127\.0\.0\.1:\d+/.test(output)) resolve()
-        })
-      child.on('error', reject)
-      child.on('close', (code) => reject(new Error(`the daemon ended with ${code}: ${output}`)))
-    })
-    await work()
-  } finally {
-    // npm is the parent of the daemon.
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
-    await ended
-  }
-}
-
-/** Runs the steps one after the other and prints the seconds of each, and of all. */
-async function measure(title: string, steps: Readonly<Record<string, () => Promise<unknown>>>): Promise<void> {
-  const begun = performance.now()
-  for (const [name, step] of Object.entries(steps)) {
-    const started = performance.now()
-    await step()
-    console.log(`${title}: ${name}: ${seconds(started)} s`)
-  }
-  console.log(`${title}: all: ${seconds(begun)} s`)
-}
-const seconds = (since: number): string => ((performance.now() - since) / 1000).toFixed(1)
+const svc = join(prefix, 'bin/svc')
 
 async function askFirst(command: Command): Promise<void> {
   const answer = await run(command)
   if (answer.trim() === '') throw new Error('the answer is empty')
 }
+const start = (home: string): string[] => ['start', '--port', '0', '--home', join(folder, home)]
+const chat = (home: string): string[] => ['chat', '--message', 'hello', '--home', join(folder, home)]
+const startInstalled = (home: string): Command => ({ name: svc, args: start(home), cwd: folder })
 
 try {
-  const start = (home: string): readonly string[] => ['start', '--', '--port', '0', '--home', join(folder, home)]
-  const chat = (home: string): readonly string[] => ['chat', '--message', 'hello', '--home', join(folder, home)]
   await measure('clone', {
     'git clone': () => run({ name: 'git', args: ['clone', '--quiet', source, clone], cwd: folder }),
     'npm install': () => run({ name: 'npm', args: ['install', '--no-audit', '--no-fund'], cwd: clone }),
     'npm start, first answer': () =>
-      withDaemon({ name: 'npm', args: start('home'), cwd: clone }, () =>
+      withDaemon({ name: 'npm', args: ['start', '--', ...start('home').slice(1)], cwd: clone }, () =>
         askFirst({ name: 'npx', args: ['svc', ...chat('home')], cwd: clone }),
       ),
   })
-  const svc = join(prefix, 'bin/svc')
   await measure('package', {
     'npm pack': () =>
       run({ name: 'npm', args: ['pack', '--loglevel=error', '--pack-destination', folder], cwd: clone }),
@@ -94,10 +47,24 @@ try {
       await run({ name: 'npm', args, cwd: folder })
     },
     'svc start, first answer': () =>
-      withDaemon({ name: svc, args: start('second-home').filter((word) => word !== '--'), cwd: folder }, () =>
-        askFirst({ name: svc, args: chat('second-home'), cwd: folder }),
-      ),
+      withDaemon(startInstalled('package'), () => askFirst({ name: svc, args: chat('package'), cwd: folder })),
   })
+  const inHome =
+    (name: string) =>
+    (words: readonly string[], input?: string): Promise<string> => {
+      const args = [...words, '--home', join(folder, name)]
+      return run({ name: svc, args, cwd: folder, ...(input !== undefined && { input }) })
+    }
+  await withDaemon(startInstalled('model'), connectModel)
+  await withDaemon(startInstalled('plugin'), (daemon) =>
+    writePlugin(daemon, { home: join(folder, 'plugin'), svc: (...words) => inHome('plugin')(words) }),
+  )
+  await using fake = await FakeTelegram.start()
+  await mkdir(join(folder, 'telegram'), { mode: 0o700 })
+  // Only the file may name an address of this machine.
+  const config = `[channels.telegram]\nbase_url = "${fake.origin}"\n`
+  await writeFile(join(folder, 'telegram/config.toml'), config, { mode: 0o600 })
+  await withDaemon(startInstalled('telegram'), () => connectTelegram(fake, inHome('telegram')))
 } finally {
   await rm(folder, { recursive: true, force: true })
 }

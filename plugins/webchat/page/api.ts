@@ -265,6 +265,9 @@ export class Api {
   async setProviderKey(provider: string, key: string): Promise<void> {
     await this.#json('POST', `/api/providers/${encodeURIComponent(provider)}/key`, v.unknown(), { key })
   }
+  async setProviderAddress(provider: string, url: string): Promise<void> {
+    await this.#json('PUT', `/api/providers/${encodeURIComponent(provider)}/url`, v.unknown(), { url })
+  }
   testProvider(provider: string): Promise<{ status: string; error?: string | undefined }> {
     return this.#json('POST', `/api/providers/${encodeURIComponent(provider)}/test`, TestedProvider)
   }

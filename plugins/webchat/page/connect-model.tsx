@@ -27,9 +27,10 @@ export function ConnectModel({ client, onClose }: ConnectModelProps) {
     )
   }, [])
 
-  const test = (key: string): Promise<void> =>
+  const test = ({ key, address }: Access): Promise<void> =>
     attempt('Asking the provider …', async () => {
       if (!provider) return
+      if (address !== '' && address !== provider.base_url) await client.api.setProviderAddress(provider.name, address)
       if (key !== '') await client.api.setProviderKey(provider.name, key)
       const { status, error } = await client.api.testProvider(provider.name)
       if (status === 'error') return setProblem(`${provider.display_name} does not answer: ${error ?? 'see the log'}`)
@@ -60,7 +61,7 @@ export function ConnectModel({ client, onClose }: ConnectModelProps) {
       problem={problem}
       working={working}
       onProvider={setProvider}
-      onTest={(key) => void test(key)}
+      onTest={(access) => void test(access)}
       onClose={onClose}
     />
   )
@@ -85,21 +86,32 @@ function useWork() {
   return { problem, setProblem, working, attempt }
 }
 
+/** What a provider is reached with; `''` leaves it as it is. */
+interface Access {
+  readonly key: string
+  readonly address: string
+}
 interface KeyStepProps {
   readonly providers: readonly Provider[]
   readonly provider: Provider | undefined
   readonly problem: string | undefined
   readonly working: string | undefined
   readonly onProvider: (provider: Provider | undefined) => void
-  readonly onTest: (key: string) => void
+  readonly onTest: (access: Access) => void
   readonly onClose: () => void
 }
 
 function KeyStep({ providers, provider, problem, working, onProvider, onTest, onClose }: KeyStepProps) {
   const [key, setKey] = useState('')
+  const [address, setAddress] = useState<string>()
+  const isLocal = provider?.auth_status === 'no_key_needed' && provider.base_url !== undefined
   const isReady = provider !== undefined && provider.auth_status !== 'missing'
   return (
-    <Dialog title="Connect a model" onClose={onClose} onSubmit={() => onTest(key.trim())}>
+    <Dialog
+      title="Connect a model"
+      onClose={onClose}
+      onSubmit={() => onTest({ key: key.trim(), address: address?.trim() ?? '' })}
+    >
       <label for="provider">Provider</label>
       <select
         id="provider"
@@ -107,15 +119,33 @@ function KeyStep({ providers, provider, problem, working, onProvider, onTest, on
         onChange={({ currentTarget: { value } }) => {
           onProvider(providers.find(({ name }) => name === value))
           setKey('')
+          setAddress(undefined)
         }}
       >
         {providers.map(({ name, display_name: title, auth_status: status }) => (
           <option key={name} value={name}>
-            {status === 'missing' ? title : `${title} (ready)`}
+            {labelOf(title, status)}
           </option>
         ))}
       </select>
-      <p class="hint">Ollama on this machine is found by itself and needs no key.</p>
+      <p class="hint">
+        Ollama on this machine is found by itself and needs no key. For another server that speaks OpenAI's format, such
+        as llama.cpp, choose vLLM and give its address.
+      </p>
+      {isLocal && (
+        <>
+          <label for="provider-address">Address</label>
+          <input
+            id="provider-address"
+            type="url"
+            value={address ?? provider.base_url}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => setAddress(event.currentTarget.value)}
+          />
+        </>
+      )}
       {provider && provider.auth_status !== 'no_key_needed' && (
         <>
           <label for="provider-key">API key</label>
@@ -141,6 +171,11 @@ function KeyStep({ providers, provider, problem, working, onProvider, onTest, on
       <StepActions submit={isReady ? 'Test' : 'Save and test'} working={working} onClose={onClose} />
     </Dialog>
   )
+}
+
+function labelOf(title: string, status: string): string {
+  if (status === 'missing') return title
+  return `${title} (${status === 'no_key_needed' ? 'needs no key' : 'ready'})`
 }
 
 interface ModelStepProps {

@@ -310,6 +310,7 @@ const Provider = v.object({
   display_name: v.string(),
   auth_status: v.string(),
   env_var: v.optional(v.string()),
+  base_url: v.optional(v.string()),
   default_model: v.string(),
 })
 export type Provider = v.InferOutput<typeof Provider>

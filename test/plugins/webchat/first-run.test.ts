@@ -75,6 +75,25 @@ test.each([
   },
 )
 
+test("a server of one's own that speaks OpenAI's format is connected by its address", async () => {
+  await using fake = await startFakeProvider({ models: ['my-model'] })
+  await using host = await startHost({ config: { plugins: { webchat: { page_dir: built.folder } } } })
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  await page.getByRole('button', { name: 'Connect a model' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Provider').selectOption({ label: 'vLLM (needs no key)' })
+  await dialog.getByLabel('Address').fill(fake.url)
+  expect(await accessibilityProblems(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Test' }).click()
+  await page.getByRole('dialog', { name: 'vLLM answers' }).waitFor()
+  await dialog.getByLabel('Model').fill('my-model')
+  await dialog.getByRole('button', { name: 'Use it' }).click()
+  await page.getByRole('heading', { name: 'my-model is connected' }).waitFor()
+  expect(await tab.say('hello')).toContain('Hello from the fake.')
+  expect(tab.complaints).toEqual([])
+})
+
 test('where the default cannot be used, another one is connected from the notice', async () => {
   await using fake = await startFakeProvider({ key, models: ['gpt-5-mini'] })
   await using host = await daemon(fake.url, { default_provider: 'openia' })
