@@ -56,19 +56,22 @@ export class EventConnection {
   async open(socket: FrameSocket, greet?: () => Promise<void>): Promise<void> {
     const { system, link, handshakeMs = HANDSHAKE_MS } = this.#options
     this.follow(socket)
-    const ended = this.closed.then((end) => {
-      throw failureOf(system, end)
-    })
-    // Once the connection is ready, its end is told by `closed`.
-    ended.catch(() => undefined)
     try {
       await greet?.()
-      await within(handshakeMs, system, Promise.race([this.#ready.promise, ended]))
+      await within(handshakeMs, system, this.until(this.#ready.promise))
     } catch (error) {
       await this.close()
       link.signal.throwIfAborted()
       throw error
     }
+  }
+
+  /** As the promise, unless the connection ends before: then it throws an `UpstreamFailure`. */
+  until<T>(promise: Promise<T>): Promise<T> {
+    const ended = this.closed.then((end) => {
+      throw failureOf(this.#options.system, end)
+    })
+    return Promise.race([promise, ended])
   }
 
   setReady(): void {

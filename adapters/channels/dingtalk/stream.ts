@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { readJson } from 'svc/sdk'
-import { endOf, JsonSocket, keepAlive } from 'svc/channels'
+import { EventConnection, JsonSocket, keepAlive } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
 import { TOPIC } from './api.ts'
 import { Frame } from './wire.ts'
@@ -12,39 +12,27 @@ const NORMAL = 1000
 export class DingTalkStream {
   readonly #link: ChannelLink<unknown>
   readonly #receive: (message: unknown) => Promise<void>
-  readonly #controller = new AbortController()
-  #socket: JsonSocket | undefined
-  #closed: Promise<ConnectionEnd> | undefined
+  readonly #connection: EventConnection
 
   constructor(link: ChannelLink<unknown>, receive: (message: unknown) => Promise<void>) {
     this.#link = link
     this.#receive = receive
+    this.#connection = new EventConnection({ system: 'dingtalk', link, closeCode: NORMAL })
   }
 
   async open(url: string): Promise<void> {
     const raw = await this.#link.webSocket(url, { signal: this.#link.signal })
     const socket = new JsonSocket(this.#link, raw, (frame) => this.#read(frame))
-    this.#socket = socket
-    this.#closed = this.#watch(socket)
-    void keepAlive(this.#link, socket, PING_MS, this.#controller.signal)
+    this.#connection.follow(socket)
+    void keepAlive(this.#link, socket, PING_MS, this.#connection.signal)
   }
 
   get closed(): Promise<ConnectionEnd> {
-    if (!this.#closed) throw new Error('The connection was not opened')
-    return this.#closed
+    return this.#connection.closed
   }
 
   async close(): Promise<void> {
-    await this.#socket?.close(NORMAL)
-    await this.#closed
-  }
-
-  async #watch(socket: JsonSocket): Promise<ConnectionEnd> {
-    const { failure, code } = await socket.ended
-    this.#controller.abort()
-    return failure === undefined
-      ? { retry: 'later', reason: `dingtalk closed the connection with ${code}` }
-      : endOf(failure)
+    await this.#connection.close()
   }
 
   #read(raw: unknown): FrameWork | undefined {
@@ -58,7 +46,7 @@ export class DingTalkStream {
   /** DingTalk sends again what is not answered within a minute; what comes twice is dropped. */
   async #answer({ type, headers, data }: Frame): Promise<void> {
     if (type === 'CALLBACK' && headers.topic === TOPIC) await this.#receive(readData(data ?? ''))
-    await this.#socket?.send({
+    await this.#connection.send({
       code: 200,
       headers: { contentType: 'application/json', messageId: headers.messageId ?? '' },
       message: 'OK',
@@ -69,7 +57,7 @@ export class DingTalkStream {
   /** DingTalk is about to close the connection. What came before is answered; the host opens the next one. */
   async #leave(): Promise<void> {
     // Not awaited: the socket ends when its work is done, and this is a part of it.
-    void this.#socket?.close(NORMAL)
+    void this.#connection.close()
   }
 }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { readJson, UpstreamFailure } from 'svc/sdk'
-import { endOf, FrameSocket, pause } from 'svc/channels'
+import { EventConnection, FrameSocket, pause } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
 import type { FeishuEvents } from './events.ts'
 import { Fragments } from './fragments.ts'
@@ -24,44 +24,32 @@ export class LongConnection {
   readonly #link: ChannelLink<unknown>
   readonly #events: FeishuEvents
   readonly #fragments = new Fragments()
-  readonly #controller = new AbortController()
-  #socket: FrameSocket | undefined
-  #closed: Promise<ConnectionEnd> | undefined
+  readonly #connection: EventConnection
 
   constructor(link: ChannelLink<unknown>, events: FeishuEvents) {
     this.#link = link
     this.#events = events
+    this.#connection = new EventConnection({ system: 'feishu', link, closeCode: NORMAL })
   }
 
   async open({ url, pingSecs = MAX_PING_SECS }: LongConnectionAddress): Promise<void> {
     const raw = await this.#link.webSocket(url, { signal: this.#link.signal, maxBytes: MAX_FRAME_BYTES })
     const socket = new FrameSocket(this.#link, raw, (frame) => this.#read(frame as Frame), frameCodec)
-    this.#socket = socket
-    this.#closed = this.#watch(socket)
+    this.#connection.follow(socket)
     const seconds = Math.min(Math.max(pingSecs, MIN_PING_SECS), MAX_PING_SECS)
     void this.#keepAlive(socket, serviceOf(url), seconds * 1000)
   }
 
   get closed(): Promise<ConnectionEnd> {
-    if (!this.#closed) throw new Error('The connection was not opened')
-    return this.#closed
+    return this.#connection.closed
   }
 
   async close(): Promise<void> {
-    await this.#socket?.close(NORMAL)
-    await this.#closed
-  }
-
-  async #watch(socket: FrameSocket): Promise<ConnectionEnd> {
-    const { failure, code } = await socket.ended
-    this.#controller.abort()
-    return failure === undefined
-      ? { retry: 'later', reason: `feishu closed the connection with ${code}` }
-      : endOf(failure)
+    await this.#connection.close()
   }
 
   async #keepAlive(socket: FrameSocket, service: number, intervalMs: number): Promise<void> {
-    const { signal } = this.#controller
+    const { signal } = this.#connection
     // What cannot be sent any more is told by the end of the socket.
     while (await pause(this.#link, intervalMs, signal)) await socket.send(pingFrame(service)).catch(() => undefined)
   }
@@ -75,7 +63,7 @@ export class LongConnection {
   /** Feishu sends an event again that is not answered within three seconds; what comes twice is dropped. */
   async #accept(frame: Frame, payload: Uint8Array): Promise<void> {
     await this.#events.receive(readCallback(payload))
-    await this.#socket?.send(answerFrame(frame, { code: 200 }))
+    await this.#connection.send(answerFrame(frame, { code: 200 }))
   }
 }
 

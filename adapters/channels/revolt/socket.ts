@@ -1,12 +1,11 @@
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { endOf, JsonSocket, pause, within } from 'svc/channels'
+import { endOf, EventConnection, JsonSocket, pause } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
 import type { RevoltConfig } from './config.ts'
 import type { RevoltEvents } from './events.ts'
 import { Bulk, Event, Problem, Ready } from './wire.ts'
 
-const HANDSHAKE_MS = 20_000
 const PING_MS = 20_000
 /** Errors of the handshake that another attempt does not mend. */
 const REFUSALS: ReadonlySet<string> = new Set(['InvalidSession', 'InvalidCredentials', 'NotAuthenticated'])
@@ -15,17 +14,13 @@ const REFUSALS: ReadonlySet<string> = new Set(['InvalidSession', 'InvalidCredent
 export class RevoltSocket {
   readonly #link: ChannelLink<RevoltConfig>
   readonly #events: RevoltEvents
-  readonly #controller = new AbortController()
-  readonly #ready = Promise.withResolvers<void>()
-  #socket: JsonSocket | undefined
-  #closed: Promise<ConnectionEnd> | undefined
+  readonly #connection: EventConnection
   #isAnswered = true
-  /** Why we ended the connection. */
-  #ownEnd: ConnectionEnd | undefined
 
   constructor(link: ChannelLink<RevoltConfig>, events: RevoltEvents) {
     this.#link = link
     this.#events = events
+    this.#connection = new EventConnection({ system: 'revolt', link, flush: () => events.flush() })
   }
 
   /** Settles when messages arrive and those that were missed are durable. Throws `UpstreamFailure`. */
@@ -41,51 +36,21 @@ export class RevoltSocket {
       address.searchParams.set(key, value)
     const raw = await this.#link.webSocket(address.href, { signal })
     const socket = new JsonSocket(this.#link, raw, (frame) => this.#read(v.parse(Event, frame)))
-    this.#socket = socket
-    this.#closed = this.#watch(socket)
-    const lost = this.#closed.then(({ reason, retry }) => {
-      throw new UpstreamFailure('revolt', reason, { reason: retry === 'never' ? 'auth' : 'network', retry })
-    })
-    // Once the server is ready, its end is told by `closed`.
-    lost.catch(() => undefined)
-    try {
-      await socket.send({ type: 'Authenticate', token: this.#link.config.token })
-      await within(HANDSHAKE_MS, 'revolt', Promise.race([this.#ready.promise, lost]))
-    } catch (error) {
-      await this.close()
-      signal.throwIfAborted()
-      throw error
-    }
+    const greeting = { type: 'Authenticate', token: this.#link.config.token }
+    await this.#connection.open(socket, () => socket.send(greeting))
     void this.#keepAlive(socket)
   }
 
   get closed(): Promise<ConnectionEnd> {
-    if (!this.#closed) throw new Error('The socket was not opened')
-    return this.#closed
+    return this.#connection.closed
   }
 
   async typing(channel: string): Promise<void> {
-    await this.#socket?.send({ type: 'BeginTyping', channel })
+    await this.#connection.send({ type: 'BeginTyping', channel })
   }
 
   async close(): Promise<void> {
-    await this.#socket?.close()
-    await this.#closed
-  }
-
-  async #watch(socket: JsonSocket): Promise<ConnectionEnd> {
-    const { failure, code } = await socket.ended
-    this.#controller.abort()
-    try {
-      await this.#events.flush()
-    } catch (error) {
-      // An older position holds: what came after it is read again.
-      this.#link.log.warn('The position in the messages of Revolt could not be saved', { error })
-    }
-    if (this.#ownEnd) return this.#ownEnd
-    return failure === undefined
-      ? { retry: 'later', reason: `revolt closed the connection with ${code}` }
-      : endOf(failure)
+    await this.#connection.close()
   }
 
   #read(event: Event): FrameWork | undefined {
@@ -101,7 +66,7 @@ export class RevoltSocket {
         return async () => {
           // Messages that arrive meanwhile wait behind it, so the order is kept.
           await this.#events.catchUp(v.parse(Ready, event).channels)
-          this.#ready.resolve()
+          this.#connection.setReady()
         }
       case 'Bulk':
         return this.#readAll(v.parse(Bulk, event).v)
@@ -128,17 +93,14 @@ export class RevoltSocket {
 
   /** A ping that is not answered before the next means a dead connection. */
   async #keepAlive(socket: JsonSocket): Promise<void> {
-    while (await pause(this.#link, PING_MS, this.#controller.signal)) {
-      if (!this.#isAnswered) {
-        this.#ownEnd ??= { retry: 'later', reason: 'revolt did not answer a ping' }
-        return socket.terminate()
-      }
+    while (await pause(this.#link, PING_MS, this.#connection.signal)) {
+      if (!this.#isAnswered)
+        return this.#connection.dropWith({ retry: 'later', reason: 'revolt did not answer a ping' })
       this.#isAnswered = false
       try {
         await socket.send({ type: 'Ping', data: this.#link.now() })
       } catch (error) {
-        this.#ownEnd ??= endOf(error)
-        return socket.terminate()
+        return this.#connection.dropWith(endOf(error))
       }
     }
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { KeyedQueue, UpstreamFailure } from 'svc/sdk'
-import { endOf, JsonSocket, pause, within } from 'svc/channels'
+import { EventConnection, JsonSocket, pause, within } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
 import { frameFailure, refusedRobot } from './errors.ts'
 import { BotEvent, Frame } from './wire.ts'
@@ -20,30 +20,23 @@ export interface BotCredentials {
 export class BotSocket {
   readonly #link: ChannelLink<unknown>
   readonly #receive: (body: unknown, reqId: string) => Promise<void>
-  readonly #controller = new AbortController()
+  readonly #connection: EventConnection
   readonly #pending = new Map<string, PromiseWithResolvers<Frame>>()
   /** Answers name the request, so requests of one name wait for each other. */
   readonly #queue = new KeyedQueue()
-  #socket: JsonSocket | undefined
-  #closed: Promise<ConnectionEnd> | undefined
-  #lost: Promise<never> | undefined
 
   constructor(link: ChannelLink<unknown>, receive: (body: unknown, reqId: string) => Promise<void>) {
     this.#link = link
     this.#receive = receive
+    this.#connection = new EventConnection({ system: 'wecom', link, closeCode: NORMAL })
   }
 
   /** Settles when messages come. Throws `UpstreamFailure`. */
   async open(url: string, { botId, secret }: BotCredentials): Promise<void> {
     const raw = await this.#link.webSocket(url, { signal: this.#link.signal })
     const socket = new JsonSocket(this.#link, raw, (frame) => this.#read(frame))
-    this.#socket = socket
-    this.#closed = this.#watch(socket)
-    this.#lost = this.#closed.then(({ reason }) => {
-      throw new UpstreamFailure('wecom', reason, { reason: 'network', retry: 'later' })
-    })
-    // Without a request that waits, the end is told by `closed`.
-    this.#lost.catch(() => undefined)
+    this.#connection.follow(socket)
+    void this.closed.then(({ reason }) => this.#fail(reason))
     try {
       const { errcode: code, errmsg } = await this.#exchange('aibot_subscribe', { bot_id: botId, secret })
       if (code !== 0) throw refusedRobot(code ?? -1, errmsg)
@@ -56,13 +49,11 @@ export class BotSocket {
   }
 
   get closed(): Promise<ConnectionEnd> {
-    if (!this.#closed) throw new Error('The connection was not opened')
-    return this.#closed
+    return this.#connection.closed
   }
 
   async close(): Promise<void> {
-    await this.#socket?.close(NORMAL)
-    await this.#closed
+    await this.#connection.close()
   }
 
   /** Settles when WeCom has taken it. Throws `UpstreamFailure`. */
@@ -95,8 +86,7 @@ export class BotSocket {
       this.#pending.set(reqId, pending)
       try {
         await this.#send({ cmd, headers: { req_id: reqId }, ...(body && { body }) })
-        const answered = this.#lost ? Promise.race([pending.promise, this.#lost]) : pending.promise
-        return await within(ANSWER_MS, 'wecom', answered)
+        return await within(ANSWER_MS, 'wecom', pending.promise)
       } finally {
         this.#pending.delete(reqId)
       }
@@ -105,23 +95,21 @@ export class BotSocket {
 
   async #send(frame: object): Promise<void> {
     try {
-      await this.#socket?.send(frame)
+      await this.#connection.send(frame)
     } catch {
       // How it ended is told by `closed`.
       throw new UpstreamFailure('wecom', 'the connection is closed', { reason: 'network', retry: 'later' })
     }
   }
 
-  async #watch(socket: JsonSocket): Promise<ConnectionEnd> {
-    const { failure, code } = await socket.ended
-    this.#controller.abort()
-    return failure === undefined
-      ? { retry: 'later', reason: `wecom closed the connection with ${code}` }
-      : endOf(failure)
+  /** Ends what waits for an answer. */
+  #fail(reason: string): void {
+    const failure = new UpstreamFailure('wecom', reason, { reason: 'network', retry: 'later' })
+    for (const { reject } of this.#pending.values()) reject(failure)
   }
 
   async #keepAlive(): Promise<void> {
-    while (await pause(this.#link, PING_MS, this.#controller.signal)) {
+    while (await pause(this.#link, PING_MS, this.#connection.signal)) {
       try {
         await this.#exchange('ping', undefined)
       } catch (error) {

@@ -101,6 +101,38 @@ interface KeyStepProps {
   readonly onClose: () => void
 }
 
+interface KeyFieldProps {
+  readonly provider: Provider
+  readonly value: string
+  readonly isWrong: boolean
+  readonly onInput: (key: string) => void
+}
+
+function KeyField({ provider, value, isWrong, onInput }: KeyFieldProps) {
+  const hasKey = provider.auth_status !== 'missing'
+  return (
+    <>
+      <label for="provider-key">API key</label>
+      <input
+        id="provider-key"
+        type="password"
+        value={value}
+        required={!hasKey}
+        autocomplete="off"
+        spellcheck={false}
+        aria-invalid={isWrong}
+        aria-describedby="provider-key-hint"
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <p id="provider-key-hint" class="hint">
+        {hasKey ? 'It has a key. A new one takes its place. ' : ''}
+        It goes to the vault of this daemon, encrypted, and is not shown again.
+        {provider.env_var === undefined ? '' : ` The variable ${provider.env_var} would do the same.`}
+      </p>
+    </>
+  )
+}
+
 function KeyStep({ providers, provider, problem, working, onProvider, onTest, onClose }: KeyStepProps) {
   const [key, setKey] = useState('')
   const [address, setAddress] = useState<string>()
@@ -147,25 +179,7 @@ function KeyStep({ providers, provider, problem, working, onProvider, onTest, on
         </>
       )}
       {provider && provider.auth_status !== 'no_key_needed' && (
-        <>
-          <label for="provider-key">API key</label>
-          <input
-            id="provider-key"
-            type="password"
-            value={key}
-            required={!isReady}
-            autocomplete="off"
-            spellcheck={false}
-            aria-invalid={problem !== undefined}
-            aria-describedby="provider-key-hint"
-            onInput={(event) => setKey(event.currentTarget.value)}
-          />
-          <p id="provider-key-hint" class="hint">
-            {isReady ? 'It has a key. A new one takes its place. ' : ''}
-            It goes to the vault of this daemon, encrypted, and is not shown again.
-            {provider.env_var === undefined ? '' : ` The variable ${provider.env_var} would do the same.`}
-          </p>
-        </>
+        <KeyField provider={provider} value={key} isWrong={problem !== undefined} onInput={setKey} />
       )}
       <FieldProblem problem={problem} />
       <StepActions submit={isReady ? 'Test' : 'Save and test'} working={working} onClose={onClose} />
