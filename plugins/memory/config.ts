@@ -43,7 +43,16 @@ export const Settings = fileOnly(
       'Share of the weight of the words of a question that a memory must have to be an answer.',
       0.48,
     ),
-    min_similarity: share('Or the cosine of its vector and that of the question from which it is one.', 0.35),
+    sure_similarity: share(
+      'Or the cosine of its vector and that of the question: one memory at least has enough of the words, or this, ' +
+        'else there is no answer.',
+      0.55,
+    ),
+    min_similarity: share(
+      'Cosine from which other memories go with that one. Of messages, and of questions that are not in English where ' +
+        'vectors are made without a model, it is enough.',
+      0.35,
+    ),
     embedding: v.optional(
       v.object({
         provider: v.optional(

@@ -165,6 +165,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/safety/sound-history.ts
       plugins/clock/time.ts
       plugins/mcp/connection/open.ts
+      plugins/memory/words/meanings.ts: alternatives
       plugins/providers/connection.ts
       plugins/schedules/timing/`,
   },

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeEmbedder } from '../support/fake-embedder.ts'
-import { KINDS, measureGold, PEOPLE, readGold, saysByWords, scoreOf } from '../support/memory-gold.ts'
+import { HELD_OUT, KINDS, measureGold, PEOPLE, readGold, saysByWords, scoreOf } from '../support/memory-gold.ts'
 import type { Answer, Found, GoldPerson, Kind, Says } from '../support/memory-gold.ts'
 import type { Result } from './figures.ts'
 import { Home, startSvc } from './processes.ts'
@@ -32,9 +32,16 @@ export async function memoryRecall(): Promise<readonly Result[]> {
 async function measure(embedding: string, config: string): Promise<readonly Result[]> {
   using home = new Home(config)
   await using svc = await startSvc(home)
+  return [
+    ...(await measureOf(svc, embedding, PEOPLE.map(readGold))),
+    ...(await measureOf(svc, `held out, ${embedding}`, HELD_OUT.map(readGold))),
+  ]
+}
+
+async function measureOf(svc: Server, what: string, people: readonly GoldPerson[]): Promise<readonly Result[]> {
   const answers = { stored: [] as Answer[], told: [] as Answer[] }
   const heard: Heard = { said: 0, facts: 0, useful: 0, memories: 0 }
-  for (const person of PEOPLE.map(readGold)) {
+  for (const person of people) {
     const stored = await spawn(svc, `${person.name}-stored`)
     const told = await spawn(svc, `${person.name}-told`)
     const says = { stored: await store(svc, stored, person), told: saysByWords(person) }
@@ -54,10 +61,10 @@ async function measure(embedding: string, config: string): Promise<readonly Resu
     }
   }
   return [
-    ...rows(`${embedding}, stored`, answers.stored),
-    line(`${embedding}: facts of messages that are remembered`, heard.said / heard.facts),
-    line(`${embedding}: memories that say one of the facts`, heard.useful / heard.memories),
-    ...rows(`${embedding}, told`, answers.told),
+    ...rows(`${what}, stored`, answers.stored),
+    line(`${what}: facts of messages that are remembered`, heard.said / heard.facts),
+    line(`${what}: memories that say one of the facts`, heard.useful / heard.memories),
+    ...rows(`${what}, told`, answers.told),
   ]
 }
 

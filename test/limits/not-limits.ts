@@ -47,6 +47,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.memory.duplicate_threshold': part,
   'plugins.memory.min_word_match': part,
   'plugins.memory.min_similarity': part,
+  'plugins.memory.sure_similarity': part,
   'plugins.memory.embedding_batch': part,
   'plugins.memory.question_timeout_ms': when,
   'plugins.memory.index_memories': kept,

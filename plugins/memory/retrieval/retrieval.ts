@@ -12,6 +12,7 @@ import type { VectorSearch } from '../vectors/search.ts'
 import type { Wanted } from '../vectors/signs.ts'
 import type { Among, SignStore } from '../vectors/store.ts'
 import { cosine } from '../vectors/vector.ts'
+import { plainly, readQuestion } from '../words/question.ts'
 import { wordsOf } from '../words/words.ts'
 
 /** Candidates of each kind, of which the rows are read. */
@@ -24,6 +25,8 @@ const STRENGTH_SHARE = 0.3
 /** A vector and the model that made it: only those of one model are compared. */
 export interface QuestionVector {
   readonly model: string
+  /** It compares words and parts of words. */
+  readonly isEmbedded: boolean
   readonly vector: Float32Array
 }
 export interface RetrievalDeps {
@@ -55,8 +58,8 @@ export class Retrieval {
     const begun = performance.now()
     const asked = this.#deps.embedQuestion(query.text, query.signal)
     const narrowing = narrowingOf(scope, agentIds, query.agentId !== undefined, query)
-    const matches =
-      narrowing && (await words.find(wordsOf(query.text), narrowing, query, CANDIDATES, settings.min_word_match))
+    const text = readQuestion(query.text)
+    const matches = narrowing && (await words.find(text, narrowing, query, CANDIDATES, settings.min_word_match))
     const question = await asked
     const near = await this.#near(question, { scope, agentIds, filter: query }, ownersOf(scope, agentIds, query))
     const byWords = [...(matches?.best.keys() ?? [])]
@@ -71,10 +74,15 @@ export class Retrieval {
       if (memory.supersededBy !== undefined) return []
       const similarity = similarities.get(memory.id) ?? 0
       const { score, covered } = scores.get(memory.id) ?? { score: 0, covered: 0 }
-      if (covered < settings.min_word_match && similarity < settings.min_similarity) return []
-      return [{ memory: withStrength(memory, settings, at), words: score, similarity }]
+      const isCovering = covered >= settings.min_word_match
+      if (!isCovering && similarity < settings.min_similarity) return []
+      return [{ memory: withStrength(memory, settings, at), words: score, similarity, isCovering }]
     })
-    const found = fuse(rated, settings.min_similarity).slice(0, query.limit)
+    // Parts of words have to do where nothing else is known of a question.
+    const isStrict = text.isQuestion && (text.isEnglish || question?.isEmbedded !== true)
+    const sureSimilarity = isStrict ? settings.sure_similarity : settings.min_similarity
+    const isAnswered = rated.some(({ isCovering, similarity }) => isCovering || similarity >= sureSimilarity)
+    const found = isAnswered ? fuse(rated, settings.min_similarity).slice(0, query.limit) : []
     this.#deps.measured(performance.now() - begun, found.length)
     if (found.length > 0) this.#deps.used(found.map(({ memory }) => memory.id))
     return found
@@ -89,7 +97,7 @@ export class Retrieval {
     const { agentId, userId = '', sessionId = '', level, content } = memory
     const asked = this.#deps.embedQuestion(content, undefined)
     const narrowing = narrowingLike({ agentId, userId, sessionId, level })
-    const { best } = await words.find(wordsOf(content), narrowing, {}, CANDIDATES, 0)
+    const { best } = await words.find(plainly(content), narrowing, {}, CANDIDATES, 0)
     const question = await asked
     const alike = { agentId, userId, sessionId, level }
     const near = await this.#near(
@@ -172,6 +180,8 @@ interface Rated {
   readonly memory: Memory
   readonly words: number
   readonly similarity: number
+  /** It has enough of the words. */
+  readonly isCovering: boolean
 }
 /** Reciprocal rank fusion of both orders; what is strong comes before what has faded. */
 function fuse(rated: readonly Rated[], minSimilarity: number): readonly FoundMemory[] {

@@ -104,7 +104,7 @@ export class Embedder {
     try {
       const made = toVectors(await inference.embed({ ...this.#choice(), purpose: 'query' }, [text], both))
       const [vector] = made.vectors
-      return vector && { model: made.model, vector }
+      return vector && { model: made.model, isEmbedded: made.isEmbedded, vector }
     } catch (error) {
       this.#deps.log.debug('a question has no vector: it is answered by words', { error: messageOf(error) })
       return undefined
@@ -117,5 +117,5 @@ export class Embedder {
 }
 
 function toVectors({ provider, model, vectors }: Embedded) {
-  return { model: `${provider}/${model}/${vectors[0]?.length ?? 0}`, vectors }
+  return { model: `${provider}/${model}/${vectors[0]?.length ?? 0}`, isEmbedded: provider === 'builtin', vectors }
 }

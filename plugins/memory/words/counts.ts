@@ -1,5 +1,5 @@
 import type { Narrowing } from './scopes.ts'
-import type { WordStore } from './store.ts'
+import type { Alternatives, WordStore } from './store.ts'
 
 /** Up to so many are counted each time. */
 const MAX_COUNTED = 1_000
@@ -30,7 +30,7 @@ export class WordCounts {
   }
 
   /** Without words: how many there are. `newest`: the largest number of the index now. */
-  async of(words: readonly string[], narrowing: Narrowing, newest: number): Promise<number> {
+  async of(words: readonly Alternatives[], narrowing: Narrowing, newest: number): Promise<number> {
     const key = JSON.stringify([words, narrowing])
     const kept = this.#kept.get(key)
     if (kept && this.#now() - kept.at < MAX_AGE_MS && newest - kept.newest < kept.count * MAX_GROWN) {
@@ -46,7 +46,7 @@ export class WordCounts {
   }
 
   /** What is kept of it. Nothing is kept of what few have. */
-  known(words: readonly string[], narrowing: Narrowing): number | undefined {
+  known(words: readonly Alternatives[], narrowing: Narrowing): number | undefined {
     return this.#kept.get(JSON.stringify([words, narrowing]))?.count
   }
 

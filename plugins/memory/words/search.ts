@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MemoryFilter } from '../contract.ts'
 import { WordCounts } from './counts.ts'
+import type { Question, Term } from './question.ts'
 import type { Narrowing } from './scopes.ts'
-import type { TextRow, Times, WordStore } from './store.ts'
+import type { Alternatives, TextRow, Times, WordStore } from './store.ts'
 
 /** BM25: how soon a repeated word counts no more, and how much a long text is held against it. */
 const K1 = 1.2
@@ -20,9 +21,14 @@ const MAX_PAIRED = 4
 /** Marks of one statement. An agent with which many share is asked for in several. */
 const MAX_MARKS = 60
 
+/** Among fewer memories a word that one has would not be rare: they are weighed as if they were so many. */
+const MIN_TOTAL = 50
+/** Of a memory that has another word for it. */
+const ALTERNATIVE_SHARE = 0.8
+
 /** A word of the question, with how much it says: the fewer memories have it, the more. */
 interface Weighed {
-  readonly word: string
+  readonly words: Alternatives
   readonly weight: number
 }
 /** What the words of a question say about one memory. */
@@ -50,25 +56,29 @@ export class WordSearch {
 
   /** Compares a bounded number of memories, however many there are. */
   async find(
-    all: readonly string[],
+    question: Question,
     narrowing: Narrowing,
     filter: MemoryFilter,
     limit: number,
     minCovered: number,
   ): Promise<WordMatches> {
-    const words = chosen(all)
+    const terms = chosen(question.terms)
+    const weigh = weigherOf(question)
     const known = new Map<number, number>()
-    const counts = words.map(() => 0)
+    const counts = terms.map(() => 0)
     let total = 0
-    if (words.length > 0) {
+    if (terms.length > 0) {
       const newest = await this.#store.newest()
       for (const part of partsOf(narrowing)) {
-        const found = await this.#collect({ words, narrowing: part, filter, newest, minCovered }, known)
+        const found = await this.#collect({ terms, weigh, narrowing: part, filter, newest, minCovered }, known)
         for (const [at, count] of found.counts.entries()) counts[at] = (counts[at] ?? 0) + count
         total += found.total
       }
     }
-    const weighed = words.map((word, at): Weighed => ({ word, weight: weightOf(counts[at] ?? 0, total) }))
+    const weighed = terms.map((term, at): Weighed => ({
+      words: term.words,
+      weight: weigh(term, counts[at] ?? 0, total),
+    }))
     await nextTurn()
     const rows = await this.#store.texts(mostCovering(known, weighed))
     const average = rows.reduce((sum, { words: text }) => sum + lengthOf(text), 0) / Math.max(1, rows.length)
@@ -86,13 +96,13 @@ export class WordSearch {
 
   /** Notes which memories have which words. Says how many have each, and how many there are. */
   async #collect(
-    { words, narrowing, filter, newest, minCovered }: Question,
+    { terms, weigh, narrowing, filter, newest, minCovered }: Lookup,
     known: Map<number, number>,
   ): Promise<{ readonly counts: readonly number[]; readonly total: number }> {
     const note = async (sought: readonly Places[], limit: number): Promise<readonly number[]> => {
       if (sought.length === 0) return []
       const together = sought.map(({ places, expected }) => ({
-        words: places.map((at) => words[at] ?? ''),
+        words: places.map((at) => terms[at]?.words ?? []),
         isCommon: isMetSoon(expected, limit, newest),
       }))
       const hits = await this.#store.hits(together, narrowing, filter, limit)
@@ -103,12 +113,15 @@ export class WordSearch {
       return hits.map(({ length }) => length)
     }
     const total = await this.#counts.of([], narrowing, newest)
-    const single = words.map((word, at) => ({ places: [at], expected: this.#counts.known([word], narrowing) ?? 0 }))
+    const single = terms.map(({ words }, at) => ({
+      places: [at],
+      expected: this.#counts.known([words], narrowing) ?? 0,
+    }))
     const counts = [...(await note(single, MAX_HITS))]
     const common = counts.flatMap((count, at) => (count < MAX_HITS ? [] : [at]))
-    for (const at of common) counts[at] = await this.#counts.of([words[at] ?? ''], narrowing, newest)
+    for (const at of common) counts[at] = await this.#counts.of([terms[at]?.words ?? []], narrowing, newest)
     await nextTurn()
-    const weights = counts.map((count) => weightOf(count, total))
+    const weights = terms.map((term, at) => weigh(term, counts[at] ?? 0, total))
     const sum = (places: readonly number[]): number => places.reduce((all, at) => all + (weights[at] ?? 0), 0)
     // What has none but these words is no answer then.
     if (sum(common) < minCovered * sum([...weights.keys()])) return { counts, total }
@@ -128,8 +141,9 @@ interface Places {
   /** How many memories may have them together. */
   readonly expected: number
 }
-interface Question {
-  readonly words: readonly string[]
+interface Lookup {
+  readonly terms: readonly Term[]
+  readonly weigh: Weigher
   readonly narrowing: Narrowing
   readonly filter: Times
   /** The largest number of the index. */
@@ -141,10 +155,10 @@ interface Question {
 /** Whether going through the newest memories is less work than fetching all that have the words. */
 const isMetSoon = (expected: number, limit: number, all: number): boolean => expected * expected > 2 * limit * all
 
-function chosen(words: readonly string[]): readonly string[] {
-  const unique = [...new Set(words)]
-  if (unique.length <= MAX_WORDS) return unique
-  return unique.toSorted((one, other) => other.length - one.length).slice(0, MAX_WORDS)
+function chosen(terms: readonly Term[]): readonly Term[] {
+  if (terms.length <= MAX_WORDS) return terms
+  const lengthOfWord = ({ words: [word = ''] }: Term): number => word.length
+  return terms.toSorted((one, other) => lengthOfWord(other) - lengthOfWord(one)).slice(0, MAX_WORDS)
 }
 
 function partsOf({ anyOf, allOf }: Narrowing): readonly Narrowing[] {
@@ -163,10 +177,17 @@ function combinationsOf(common: readonly number[], counts: readonly number[]): r
   return common.length > 2 ? [common, ...pairs] : pairs
 }
 
-/** The rarer, the heavier. One that no memory has weighs what one memory alone has. */
-function weightOf(count: number, total: number): number {
-  const having = Math.max(1, count)
-  return Math.log(1 + (Math.max(having, total) - having + 0.5) / (having + 0.5))
+type Weigher = (term: Term, count: number, total: number) => number
+/**
+ * The rarer, the heavier. What no memory has is heaviest, but where it is not known which words say little it weighs
+ * what one memory alone has.
+ */
+function weigherOf({ isEnglish }: Question): Weigher {
+  return ({ share, unseenShare }, count, total) => {
+    const having = isEnglish ? count : Math.max(1, count)
+    const rarity = Math.log(1 + (Math.max(MIN_TOTAL, having, total) - having + 0.5) / (having + 0.5))
+    return rarity * (count === 0 ? unseenShare : share)
+  }
 }
 
 /** Those with the heaviest words, of the same the newest. */
@@ -195,12 +216,14 @@ function scoreOf({ words: text }: TextRow, words: readonly Weighed[], average: n
     length++
   }
   let [score, all, covered] = [0, 0, 0]
-  for (const { word, weight } of words) {
+  for (const { words: alternatives, weight } of words) {
     all += weight
-    const count = counts.get(word) ?? 0
-    if (count === 0) continue
+    const found = alternatives.findIndex((word) => counts.has(word))
+    if (found < 0) continue
     covered += weight
-    score += (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / Math.max(1, average)))
+    const count = counts.get(alternatives[found] ?? '') ?? 0
+    const said = weight * (found === 0 ? 1 : ALTERNATIVE_SHARE)
+    score += (said * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / Math.max(1, average)))
   }
   return { score, covered: all === 0 ? 0 : covered / all }
 }

@@ -18,9 +18,11 @@ export interface IndexedText {
   readonly words: readonly string[]
   readonly marks: readonly string[]
 }
-/** Words that a memory is to have together. */
+/** One of these words. */
+export type Alternatives = readonly string[]
+/** What a memory is to have together. */
 export interface Sought {
-  readonly words: readonly string[]
+  readonly words: readonly Alternatives[]
   /** So many have them that the newest are met soon. */
   readonly isCommon: boolean
 }
@@ -142,7 +144,7 @@ export class WordStore {
   }
 
   /** How many have all of these words, or are there at all for none; no more than `limit`. */
-  async count(words: readonly string[], narrowing: Narrowing, limit: number): Promise<number> {
+  async count(words: readonly Alternatives[], narrowing: Narrowing, limit: number): Promise<number> {
     const expression = this.#expression(words, narrowing)
     const row =
       expression === ''
@@ -173,15 +175,12 @@ export class WordStore {
   }
 
   /** All of `words`, narrowed. Words and marks have letters, digits and `_` only; the quotes make them no operators. */
-  #expression(words: readonly string[], { anyOf, allOf }: Narrowing): string {
+  #expression(words: readonly Alternatives[], { anyOf, allOf }: Narrowing): string {
     const [quote, and, or] = this.#db.dialect === 'sqlite' ? ['"', ' AND ', ' OR '] : ["'", ' & ', ' | ']
     const quoted = (word: string): string => `${quote}${word}${quote}`
-    const any = anyOf.map(quoted).join(or)
-    return [
-      ...words.map(quoted),
-      ...(any === '' ? [] : [anyOf.length > 1 ? `(${any})` : any]),
-      ...allOf.map(quoted),
-    ].join(and)
+    const oneOf = (some: Alternatives): string =>
+      some.length === 1 ? some.map(quoted).join('') : `(${some.map(quoted).join(or)})`
+    return [...words, ...(anyOf.length === 0 ? [] : [anyOf]), ...allOf.map((mark) => [mark])].map(oneOf).join(and)
   }
 }
 

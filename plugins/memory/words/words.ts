@@ -29,7 +29,7 @@ export function wordsOf(text: string): readonly string[] {
 }
 
 /** Without plural, tense and adverb endings: cheap, the same for question and memory, and wrong in both alike. */
-function stem(word: string): string {
+export function stem(word: string): string {
   if (word.length < 4 || /\d/.test(word)) return word
   const bare = word
     .replace(/ies$/, 'y')

@@ -52,6 +52,25 @@ describe.each(['SQLite', 'PostgreSQL'])('the index of words on %s', (engine) => 
     expect(await finds(stage, 'carpet')).toEqual([])
   })
 
+  it('takes words for the same as one, and a question in English for unanswered whose rare words are nowhere', async () => {
+    const stage = await open()
+    const boxes = 'The boxes were made by Hakoya'
+    const callum = 'Callum shares the flat with Sanj'
+    const club = 'Anna joined the chess club in Graz'
+    const audit = 'The auditor is Priya, who wrote the report'
+    await stage.opened.memories.add([boxes, callum, club, audit].map((content) => memoryOf('a', content)))
+    expect(await finds(stage, 'Who made them?')).toEqual([boxes])
+    expect(await finds(stage, 'Who makes them?')).toEqual([boxes])
+    expect(await finds(stage, 'Who audits us?')).toEqual([audit])
+    expect(await finds(stage, 'Who is the author?')).toEqual([audit])
+    expect(await finds(stage, 'In which town is the chess club?')).toEqual([club])
+    expect(await finds(stage, "What is Callum's surname?")).toEqual([])
+    expect(await finds(stage, 'Which football club do I support?')).toEqual([])
+    // What is no question in English may have half of its words.
+    expect(await finds(stage, 'Callum surname')).toEqual([callum])
+    expect(await finds(stage, 'Wie alt ist Callum?')).toEqual([callum])
+  })
+
   it('gets the memories of an older version in the background, and nothing is lost until then', async () => {
     const stage = await open()
     const { memories, wordIndex } = stage.opened
