@@ -292,7 +292,50 @@ const RULES: readonly { readonly pattern: RegExp; readonly known: (match: RegExp
     ),
     known: () => ({ category: 'personal_detail' }),
   },
+  // What has changed, of things and of others.
+  {
+    pattern: rule(
+      `(?:^|[,:] |\\b(?:the|our|my|his|her|their) )(?:[\\p{L}\\d'’-]+ ){0,2}[\\p{L}\\d'’-]+ (?:is|are|has|have|runs?|uses?|wants?|needs?|takes?|orders?|costs?)( now .{2,60}|.{1,60}? (?:now|from now on|rather than \\S+|instead of \\S+)(?=$|[.,!;]))`,
+    ),
+    known: ([said, value = '']) =>
+      !NO_THING.test(said) && /\d|\b\p{Lu}\p{Ll}+|^ (?:now )?(?:on|at|in|by|with|from) /u.test(value)
+        ? { category: 'project_context' }
+        : undefined,
+  },
+  {
+    // Habits: "I see it now" is none.
+    pattern: rule(`${I}(\\p{L}+ .{2,60}?) (?:now|again|instead|any ?more)(?=$|[.,!;])`),
+    known: ([, how = '']) =>
+      /\b(?:every|each)\b|^(?:see|meet|visit) \p{Lu}\p{Ll}+/u.test(how) ? { category: 'personal_detail' } : undefined,
+  },
+  {
+    pattern: rule(
+      `\\b(?:went|changed|moved|switched|shifted) (?:up |down |back )?to (?:\\d|noon\\b|${WEEKDAY}|${MONTH}\\b)|\\b(?:is|are|was|were|has|have|got|['’]s)(?: been| got)? (?:healed|cured|renamed)\\b`,
+    ),
+    known: () => ({ category: 'personal_detail' }),
+  },
+  {
+    pattern: rule(
+      `^((?:(?:mr|mrs|ms|mme|dr)\\.? )?[\\p{L}-]+) (?:has |have )?(?:left|retired|died|quit|resigned|moved|married|graduated|took over)\\b`,
+    ),
+    known: ([said, who = '']) =>
+      /^\p{Lu}/u.test(who) && !NO_THING.test(said) ? { category: 'personal_detail' } : undefined,
+  },
+  {
+    pattern: rule(`([\\p{L}\\d'’-]+) (?:is|are) (?:now )?(?:my|our) (?:[\\p{L}-]+ )?[\\p{L}-]+[.!]?$`),
+    known: ([said, what = '']) =>
+      /^\p{Lu}/u.test(what) && !NO_THING.test(said) ? { category: 'personal_detail' } : undefined,
+  },
+  {
+    pattern: rule(
+      `^(?:from|since|as of) (?:next )?(?:${MONTH}|${WEEKDAY}|month|week)\\b,? (?:i|we)(?:['’](?:m|re)| am| are| work) `,
+    ),
+    known: () => ({ category: 'personal_detail' }),
+  },
 ]
+/** Of whom or what a sentence says nothing lasting, and who is told what to be. */
+const NO_THING =
+  /\b(?:i|it|this|that|these|those|there|here|he|she|they|we|you|what|which|who|everything|nothing|everyone|everybody|someone|somebody|nobody|people|assistants?|ai|bot|model|system|prompt|instructions?|rules?|polic(?:y|ies)|admin|developer|error|problem|question|answer)\b/i
 /** What is mine, whether it is new or not. */
 const mine = (what: string): string =>
   `my ${what
