@@ -1,6 +1,7 @@
 import { toIso } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginDatabase, Routes, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
 import { TurnContextBuilt, TurnEnding, TurnFailed } from '../chat/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Queue } from '../queue/contract.ts'
@@ -27,7 +28,7 @@ export interface ProactiveDeps {
   readonly metrics: Metrics
   readonly routes: Routes
   readonly tools: Tools
-  readonly services: { readonly agents: Agents; readonly queue: Queue }
+  readonly services: { readonly agents: Agents; readonly audit: Audit; readonly queue: Queue }
   readonly memories: Memories
   readonly inference: () => Inference | undefined
   readonly sessions: () => Sessions | undefined
@@ -59,7 +60,7 @@ export function addProactive(deps: ProactiveDeps): Report {
       return graph()
     }),
   )
-  routes.add(...graphRoutes(agents, graph), ...useRoutes({ uses, memories }))
+  routes.add(...graphRoutes(services, graph), ...useRoutes({ uses, memories }))
   const report = addExtraction(deps, graph)
   followTurns(deps, uses)
   return report

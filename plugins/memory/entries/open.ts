@@ -39,7 +39,7 @@ export interface OpenDeps {
 }
 
 /** Everything of the plugin that a start does not need. */
-export interface OpenMemories extends Pick<OpenDeps, 'db' | 'log'> {
+export interface OpenMemories extends Pick<OpenDeps, 'audit' | 'db' | 'log'> {
   readonly settings: Settings
   readonly agents: Agents
   readonly store: MemoryStore
@@ -95,6 +95,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   background(() => wordIndex.fillLater())
   background(() => placer.run())
   return {
+    audit,
     db,
     log,
     settings,

@@ -295,10 +295,12 @@ export class MemoryService implements Memories {
         keys.length > 0
           ? `noted ${keys.join(', ')}`
           : `${own.length === 1 ? 'a memory' : `${own.length} memories`} added`
+      const superseded = own.flatMap(({ supersedes }) => supersedes ?? [])
+      const instead = superseded.length === 0 ? '' : `, superseding memory ${superseded.join(', ')}`
       const chars = own.reduce((sum, { content }) => sum + content.length, 0)
       statements = [
         ...statements,
-        audit.entry({ event: 'memory_access', agentId, details: `${what} (${chars} characters)` }),
+        audit.entry({ event: 'memory_access', agentId, details: `${what} (${chars} characters)${instead}` }),
         ...embedLater(agentId),
       ]
     }

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
-import { defineRoute } from 'svc/sdk'
+import { defineRoute, nameOf } from 'svc/sdk'
 import type { AnyRoute, Principal } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
 import { readerOf } from '../entries/reader.ts'
 import type { Graph } from './service.ts'
 import { toView } from './tools.ts'
@@ -52,7 +53,10 @@ function scopeOf(principal: Principal) {
 }
 
 /** Interface 4.3, `…/relations`. */
-export function graphRoutes(agents: Pick<Agents, 'require'>, open: () => Promise<Graph>): readonly AnyRoute[] {
+export function graphRoutes(
+  { agents, audit }: { readonly agents: Pick<Agents, 'require'>; readonly audit: Pick<Audit, 'entry'> },
+  open: () => Promise<Graph>,
+): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET',
     path: '/api/memory/agents/:id/relations',
@@ -96,7 +100,10 @@ export function graphRoutes(agents: Pick<Agents, 'require'>, open: () => Promise
       const { id: agentId } = await agents.require(params.id)
       const reader = readerOf(principal)
       const userId = reader.kind === 'person' ? reader.userId : undefined
-      await (await open()).addTriples({ agentId, userId, labels: [] }, body)
+      const many = body.length === 1 ? 'a relation' : `${body.length} relations`
+      const details = `${many} added by ${nameOf(principal)}`
+      const record = audit.entry({ event: 'memory_access', agentId, details })
+      await (await open()).addTriples({ agentId, userId, labels: [] }, body, [record])
       return { agent_id: agentId, triples_processed: body.length }
     },
   })

@@ -1,5 +1,6 @@
 import { newId, toIso } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Triple } from '../extraction/fact.ts'
 import type { Entity, GraphScope, GraphStore, NewEntity, Relation } from './store.ts'
 
@@ -55,13 +56,14 @@ export class Graph {
     return found
   }
 
-  /** Makes the entities that are not there. Done again, it adds nothing. */
+  /** Makes the entities that are not there. Done again, it adds nothing. `also`: statements of the same batch. */
   async addTriples(
     origin: Origin,
     triples: readonly (Triple & {
       readonly confidence?: number
       readonly properties?: Readonly<Record<string, unknown>>
     })[],
+    also: readonly Statement[] = [],
   ): Promise<void> {
     const entities = new Map<string, NewEntity>()
     const relations: Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[] = []
@@ -82,7 +84,7 @@ export class Graph {
         labels: origin.labels,
       })
     }
-    await this.#commit(scopeOf(origin), [...entities.values()], relations)
+    await this.#commit(scopeOf(origin), [...entities.values()], relations, also)
   }
 
   /** Relations that fit, and with a depth above 1 those around what was found. Nothing of another person. */
@@ -126,6 +128,7 @@ export class Graph {
     scope: GraphScope,
     entities: readonly NewEntity[],
     relations: readonly Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[],
+    also: readonly Statement[] = [],
   ): Promise<void> {
     const { store, settings, now } = this.#deps
     const { max_entities_per_agent: max } = settings
@@ -134,6 +137,7 @@ export class Graph {
       await store.commit([
         ...entities.map((entity) => store.putEntity(scope, entity, max, at)),
         ...relations.map((relation) => store.putRelation(scope, { ...relation, id: newId() }, at)),
+        ...also,
       ])
     } catch (error) {
       const missing = await Promise.all(entities.map(({ nameKey }) => store.entityByName(scope, nameKey)))

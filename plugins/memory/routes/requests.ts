@@ -81,11 +81,12 @@ export class MemoryRequests {
       import('../graph/store.ts'),
       import('../prompt/store.ts'),
     ])
-    const { db, log, upkeep } = this.#opened
+    const { audit, db, log, upkeep } = this.#opened
     const deleted = await upkeep.clearUser(userId, this.#by)
     await db.batch([
       ...new GraphStore(db, log).ofUserForgotten(userId),
       new MemoryUses(db, log).ofUserForgotten(userId),
+      audit.entry({ event: 'memory_access', details: `what is kept for "${userId}" deleted by ${this.#by}` }),
     ])
     return { status: 'deleted' as const, user_id: userId, deleted }
   }

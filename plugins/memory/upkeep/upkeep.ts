@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RepeatedWork, toIso } from 'svc/internal'
 import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
 import type { Settings } from '../config.ts'
 import type { Memory, MemoryLevel } from '../contract.ts'
 import { isOutside } from '../extraction/compare.ts'
@@ -24,6 +25,7 @@ export interface UpkeepDeps {
   readonly memories: MemoryService
   readonly removal: Pick<AgentRemoval, 'later'>
   readonly agents: Agents
+  readonly audit: Pick<Audit, 'entry'>
   readonly settings: Settings
   readonly now: () => number
   readonly background: (work: () => Promise<void>) => void
@@ -139,14 +141,18 @@ export class Upkeep {
   }
   /** Deletes all of an agent with its graph, or those of a level. Returns how many memories that were. */
   async clear(agentId: string, level: MemoryLevel | undefined, by: string): Promise<number> {
-    const { rows, memories } = this.#deps
+    const { rows, memories, audit } = this.#deps
     let deleted = 0
     for (;;) {
       const ids = await rows.idsOfLevel(agentId, level ?? '', BATCH)
       if (ids.length === 0) break
       deleted += (await memories.forget(ids, by)).deleted
     }
-    if (level === undefined) await rows.commit(rows.dropGraph(agentId))
+    if (level === undefined)
+      await rows.commit([
+        ...rows.dropGraph(agentId),
+        audit.entry({ event: 'memory_access', agentId, details: `the graph of the agent deleted by ${by}` }),
+      ])
     return deleted
   }
 
