@@ -39,6 +39,11 @@ export function matching(
   return conditions.reduce((all, condition) => sqlPart`${all} AND ${condition}`, sqlPart`1 = 1`)
 }
 
-/** A set of ids as one value: an object of JSON with the ids as its names, which both engines read in the same words. */
+/**
+ * A set of ids as one value: an object of JSON with the ids as its names, which both engines read in the same words. Without
+ * those that no row can have: PostgreSQL refuses to read them.
+ */
 export const idSet = (ids: Iterable<string>): string =>
-  JSON.stringify(Object.fromEntries([...ids].map((id) => [id, 1])))
+  JSON.stringify(Object.fromEntries([...ids].flatMap((id) => (isText(id) ? [[id, 1]] : []))))
+/** Whether every engine can keep it, so that it is found again as it was written. */
+export const isText = (text: string): boolean => text.isWellFormed() && !text.includes('\0')

@@ -73,12 +73,19 @@ async function sharedWith(agent: Agent, agents: Agents): Promise<ReadonlySet<str
     if (other.id === agent.id) continue
     for (const level of SHAREABLE)
       if (
-        grants(other.manifest.capabilities.memory_write, `shared.${level}`) &&
-        grants(wanted, `${other.name}.${level}`)
+        other.manifest.capabilities.memory_write.some((pattern) => matchesWildcard(pattern, `shared.${level}`)) &&
+        wanted.some((pattern) => isOf(pattern, other.name, level))
       )
         shared.add(`${other.id} ${level}`)
   }
   return shared
 }
-const grants = (patterns: readonly string[], name: string): boolean =>
-  patterns.some((pattern) => matchesWildcard(pattern, name))
+/**
+ * Whether a pattern of `memory_read` names the level of an agent. `*` stands for no dot between both: `ann.*` is about
+ * the agent `ann`, and about none that calls itself `ann.x`.
+ */
+function isOf(pattern: string, name: string, level: string): boolean {
+  const dot = pattern.lastIndexOf('.')
+  if (dot < 0) return pattern.endsWith('*') && matchesWildcard(pattern, name)
+  return matchesWildcard(pattern.slice(0, dot), name) && matchesWildcard(pattern.slice(dot + 1), level)
+}

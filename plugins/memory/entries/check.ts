@@ -1,6 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { NewMemory } from '../contract.ts'
+import { isText } from '../store.ts'
 
 const MAX_CATEGORY_CHARS = 64
 const MAX_TAG_CHARS = 64
@@ -20,7 +21,7 @@ export function checkNew(memory: NewMemory, settings: Settings): void {
   if (Buffer.byteLength(json) > settings.max_metadata_bytes)
     fail(`metadata: at most ${settings.max_metadata_bytes} bytes of JSON (plugins.memory.max_metadata_bytes)`)
   const texts = [category, memory.userId, memory.sessionId, memory.supersedes, memory.idempotencyKey, ...tags]
-  if (!isKept(texts.join('')) || !isKept(json) || json.includes(String.raw`\u0000`))
+  if (!isText(texts.join('')) || !isText(json) || json.includes(String.raw`\u0000`))
     fail('must be well-formed Unicode without NUL')
 }
 
@@ -34,12 +35,9 @@ function checkText({ content, key }: NewMemory, settings: Settings): void {
     )
   if (key !== undefined && key.length > settings.max_key_chars)
     fail(`key: at most ${settings.max_key_chars} characters (plugins.memory.max_key_chars)`)
-  if (!isKept(content) || !isKept(key ?? ''))
+  if (!isText(content) || !isText(key ?? ''))
     fail(`${key === undefined ? 'content' : 'key and value'} must be well-formed Unicode without NUL`)
 }
-
-/** Not every engine can keep others, and a memory must be found again as it was written. */
-const isKept = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
 function fail(message: string): never {
   throw new Refusal('invalid_request', message)

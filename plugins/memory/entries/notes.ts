@@ -89,11 +89,6 @@ export class Notes {
     return { notes: notes.slice(offset, offset + limit), total: notes.length }
   }
 
-  /** Those of its keys that an agent may read. */
-  readableKeys(agentId: string, keys: readonly string[]): Promise<readonly string[]> {
-    return this.#deps.agents.readableMemory(agentId, keys)
-  }
-
   async #explain(agentId: string, key: string, error: unknown): Promise<never> {
     const { store, settings } = this.#deps
     const max = settings.max_notes_per_agent
@@ -107,7 +102,7 @@ export class Notes {
   }
   async #readable(agentId: string): Promise<Note[]> {
     const notes = (await this.#deps.store.notes(agentId)).map(toNote)
-    const readable = await this.readableKeys(
+    const readable = await this.#deps.agents.readableMemory(
       agentId,
       notes.map(({ key }) => key),
     )

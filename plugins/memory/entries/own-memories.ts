@@ -11,17 +11,12 @@ interface Caller {
 
 /** What an agent finds in a turn. */
 export async function searchOwn(
-  { memories, notes }: OpenMemories,
+  { memories }: OpenMemories,
   caller: Caller,
   query: Pick<MemoryQuery, 'text' | 'category' | 'limit' | 'signal'>,
 ) {
   const found = await memories.search({ ...query, reader: readerOf(caller) })
-  // A note is under the rights of its key.
-  const keys = found.flatMap(({ memory: { agentId, key } }) => (agentId === caller.agentId && key ? [key] : []))
-  const readable = new Set(await notes.readableKeys(caller.agentId, keys))
-  return found
-    .filter(({ memory: { key } }) => key === undefined || readable.has(key))
-    .map(({ memory }) => brief(memory))
+  return found.map(({ memory }) => brief(memory))
 }
 
 /** Forgets those of the agent's own that it may see. */

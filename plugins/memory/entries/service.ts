@@ -199,8 +199,19 @@ export class MemoryService implements Memories {
   }
 
   async search(query: MemoryQuery): Promise<readonly FoundMemory[]> {
-    const scope = await scopeOf(query.reader, this.#deps.agents)
-    return this.#deps.retrieval.search(query, scope, await this.#agentsIn(scope, query.agentId))
+    const { reader } = query
+    const scope = await scopeOf(reader, this.#deps.agents)
+    const found = await this.#deps.retrieval.search(query, scope, await this.#agentsIn(scope, query.agentId))
+    return reader.kind === 'agent' ? this.#withoutSecretNotes(found, reader.agentId) : found
+  }
+  /** A note is for the agent that has it alone, and under the rights of its key. */
+  async #withoutSecretNotes(found: readonly FoundMemory[], agentId: string): Promise<readonly FoundMemory[]> {
+    const keys = found.flatMap(({ memory: { key } }) => key ?? [])
+    if (keys.length === 0) return found
+    const readable = new Set(await this.#deps.agents.readableMemory(agentId, keys))
+    return found.filter(
+      ({ memory }) => memory.key === undefined || (memory.agentId === agentId && readable.has(memory.key)),
+    )
   }
 
   async similar(

@@ -55,8 +55,7 @@ export async function compare(
   if (!nearest) return { outcome: 'new' }
   if (nearest.score >= threshold) {
     const { content } = nearest.memory
-    const isOther =
-      numbers(content) !== numbers(draft.content) || NEGATION.test(content) !== NEGATION.test(draft.content)
+    const isOther = saysOther(content, draft.content)
     const tellsMore = plain(draft.content).includes(plain(content))
     if (!isOther && !tellsMore && !fact.corrects) return { outcome: 'known', id: nearest.memory.id }
     return against(nearest.memory)
@@ -77,6 +76,9 @@ function isWeaker(draft: NewMemory, memory: Memory): boolean {
 }
 export const isOutside = (labels: readonly string[]): boolean =>
   labels.includes('ExternalNetwork') || labels.includes('UntrustedAgent')
+/** Texts that differ in a number or a negation say something else, however similar they are. */
+export const saysOther = (one: string, other: string): boolean =>
+  numbers(one) !== numbers(other) || NEGATION.test(one) !== NEGATION.test(other)
 const plain = (text: string): string =>
   text
     .toLowerCase()

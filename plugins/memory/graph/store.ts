@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { jsonColumn, numberColumn, RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { idSet } from '../store.ts'
 
 const Properties = jsonColumn(v.record(v.string(), v.unknown()))
 const EntityRow = v.pipe(
@@ -118,7 +119,7 @@ export class GraphStore {
     if (ids.length === 0) return []
     return this.#entities.all(
       await this.#db.all`SELECT id, name, entity_type, properties FROM memory_entity
-        WHERE id IN (SELECT key FROM json_each(${setOf(ids)}))`,
+        WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`,
     )
   }
   /** Relations that fit, the surest first. An empty name fits all. `all`: of every person, for the operator. */
@@ -148,7 +149,7 @@ export class GraphStore {
   }
   /** Relations of these entities, in both directions. */
   async around(ids: readonly string[], limit: number): Promise<readonly Relation[]> {
-    const set = setOf(ids)
+    const set = idSet(ids)
     return this.#relations.all(
       await this.#db.all`SELECT id, source_id, relation, target_id, confidence, memory_id, properties, labels
         FROM memory_relation
@@ -192,5 +193,3 @@ export function graphOfAgent(db: PluginDatabase, agentId: string): readonly Stat
     db.sql`DELETE FROM memory_entity WHERE agent_id = ${agentId}`,
   ]
 }
-
-const setOf = (ids: readonly string[]): string => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 1])))

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { jsonColumn, RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { idSet } from '../store.ts'
 
 const UseRow = v.object({ turn_id: v.string(), memory_ids: jsonColumn(v.array(v.string())) })
 /** Turns between their question and their end, in this process. */
@@ -38,7 +39,7 @@ export class MemoryUses {
 
   /** The memories of these turns, by turn; of one person, or without `userId` of everybody. */
   async find(turnIds: readonly string[], userId?: string): Promise<ReadonlyMap<string, readonly string[]>> {
-    const set = JSON.stringify(Object.fromEntries(turnIds.map((id) => [id, 1])))
+    const set = idSet(turnIds)
     const rows = this.#rows.all(
       await this.#db.all`SELECT turn_id, memory_ids FROM memory_use
         WHERE turn_id IN (SELECT key FROM json_each(${set}))

@@ -4,7 +4,7 @@ import type { Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Settings } from '../config.ts'
 import type { Memory, MemoryLevel } from '../contract.ts'
-import { isOutside } from '../extraction/compare.ts'
+import { isOutside, saysOther } from '../extraction/compare.ts'
 import { similarityOfWords } from '../retrieval/retrieval.ts'
 import { cosineOfBytes } from '../vectors/vector.ts'
 import type { MemoryService } from '../entries/service.ts'
@@ -117,7 +117,7 @@ export class Upkeep {
     for (const memory of newest) {
       const vector = vectors.get(memory.id)
       const group = groups.find(([first]) => {
-        if (!first || !isComparable(first, memory)) return false
+        if (!first || !isComparable(first, memory) || saysOther(first.content, memory.content)) return false
         if (similarityOfWords(first.content, memory.content) >= settings.duplicate_threshold) return true
         const other = vectors.get(first.id)
         return vector?.model === other?.model && vector && other

@@ -1,4 +1,5 @@
 import { createConsola } from 'consola'
+import { matchesWildcard } from 'svc/internal'
 import { onTestFinished } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import { parse } from '../../../core/schema/parse.ts'
@@ -105,7 +106,10 @@ function agentsNamed(grants: Record<string, [string[], string[]]>): Agents {
     require: async (id: string) => agent(id),
     list: async () => Object.keys(grants).map(agent),
     checkMemory: async () => {},
-    readableMemory: async (_: string, keys: readonly string[]) => keys,
+    readableMemory: async (id: string, keys: readonly string[]) => {
+      const { memory_read: patterns } = agent(id).manifest.capabilities
+      return keys.filter((key) => patterns.some((pattern) => matchesWildcard(pattern, `self.${key}`)))
+    },
   } as unknown as Agents
 }
 
