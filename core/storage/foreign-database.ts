@@ -32,10 +32,13 @@ export function openForeignDatabase(file: string): ForeignDatabase {
     throw error
   }
   const columns = (table: string): readonly string[] => {
-    const found = db
-      .prepare<[string], { sql: string }>(`SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?`)
+    // By what SQLite takes it for, and not by its text, which its author wrote.
+    const isPlain = db
+      .prepare<[string]>(
+        `SELECT 1 FROM pragma_table_list(?) WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'`,
+      )
       .get(table)
-    if (!found || /^\s*CREATE\s+VIRTUAL/i.test(found.sql)) return []
+    if (isPlain === undefined) return []
     return db
       .prepare<[string], { name: string }>('SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0')
       .all(table)
