@@ -20,8 +20,8 @@ export interface SyncDeps {
 }
 
 const POSITION = 'next_batch'
-/** Pages of what was written while the daemon did not run; what is older is not answered any more. */
-const MAX_PAGES = 10
+/** Events of a room that are read beyond those of one answer, in pages as long as the server likes. */
+const MAX_MISSED = 10_000
 const MAX_OWN_EVENTS = 2000
 
 /** Reads the events of the account, one answer after another, and keeps the position. */
@@ -111,7 +111,11 @@ export class Sync {
     const { api } = this.#deps
     const found: Event[] = []
     let position: string | null | undefined = from
-    for (let page = 0; page < MAX_PAGES && position != null; page++) {
+    while (position != null) {
+      if (found.length >= MAX_MISSED) {
+        this.#deps.link.log.warn('There were too many messages on Matrix meanwhile: older ones are left out', { room })
+        break
+      }
       const { chunk, end } = await api.messagesBefore(room, position, this.#since ?? '')
       const events = eventsOf(chunk)
       const join = this.#joinIn(events.toReversed())

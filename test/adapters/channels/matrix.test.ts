@@ -55,10 +55,10 @@ describe('the sync', () => {
     await stage.link.waitForReceived(1)
     await first[Symbol.asyncDispose]()
     stage.fake.limitTimeline(2)
-    const texts = Array.from({ length: 7 }, (_, index) => `missed ${index}`)
+    const texts = Array.from({ length: 30 }, (_, index) => `missed ${index}`)
     for (const text of texts) await stage.fake.deliver({ text, isGroup: true })
     await stage.open()
-    expect((await stage.link.waitForReceived(8)).map(({ text }) => text)).toEqual(['before', ...texts])
+    expect((await stage.link.waitForReceived(31)).map(({ text }) => text)).toEqual(['before', ...texts])
   })
 
   it('keeps the position only when everything before it is durable', async () => {

@@ -264,7 +264,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
     const found = this.#events.flatMap((event, index) =>
       event.room === room && index < position('from') && index >= position('to') ? [{ event, index }] : [],
     )
-    const page = found.toReversed().slice(0, 2)
+    const page = found.toReversed().slice(0, Math.min(this.#limit, Number(query.get('limit'))))
     const end = page.length < found.length ? { end: `s${page.at(-1)?.index ?? 0}` } : {}
     return { status: 200, body: { start: query.get('from'), chunk: page.map(({ event }) => publicOf(event)), ...end } }
   }
