@@ -112,8 +112,10 @@ function refusal(plugin: string, kind: string, name: string | undefined, log: Co
 }
 
 function createRequire(definition: AnyPlugin, log: ConsolaInstance): Require {
-  const permissions = permissionsOf(definition)
+  // Most plugins ask for nothing while they start.
+  let permissions: readonly string[] | undefined
   return (kind, name) => {
+    permissions ??= permissionsOf(definition)
     const wanted = name === undefined ? kind : `${kind}:${name}`
     if (!permissions.some((known) => coversPermission(known, wanted))) throw refusal(definition.name, kind, name, log)
   }
