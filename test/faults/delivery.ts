@@ -180,7 +180,7 @@ async function progress(platform: Platform, count: number): Promise<void> {
   for (const began = Date.now(); platform.answers.size < count && Date.now() - began < MAX_WAIT_MS;)
     await delay(RETRY_MS)
 }
-async function spawnAgent({ url }: DaemonProcess): Promise<void> {
+export async function spawnAgent({ url }: DaemonProcess): Promise<void> {
   const manifest_toml = 'name = "echo"\n[model]\nprovider = "builtin"\nmodel = "offline"\n'
   const answer = await fetch(`${url}/api/agents`, {
     method: 'POST',

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { automation } from './automation.ts'
 import { backup } from './backup.ts'
+import { channels } from './channels.ts'
 import { crash } from './crash.ts'
 import { delivery } from './delivery.ts'
 import { migrate } from './migrate.ts'
@@ -28,7 +29,12 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   automation: () =>
     automation({ runs: 50, schedules: 20, triggers: 20, kills: Number(values.rounds ?? 30), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
-  delivery: () => delivery({ messages: Number(values.rounds ?? 100) * 20, kills: 20, seed, built: true }),
+  delivery: async () => {
+    const rounds = Number(values.rounds ?? 100)
+    const webhook = await delivery({ messages: rounds * 20, kills: 20, seed, built: true })
+    const platforms = await channels({ rounds: Math.ceil(rounds / 10), seed, built: true })
+    return { webhook, platforms, problems: [...webhook.problems, ...platforms.problems] }
+  },
   peers: () => peers({ rounds: Number(values.rounds ?? 25), built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
