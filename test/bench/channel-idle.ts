@@ -1,16 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { NgircdPlatform, startNgircd } from '../support/platforms/irc.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { MosquittoPlatform, startMosquitto } from '../support/platforms/mqtt.ts'
+import { accountToml, waitForConnections } from './channel-fakes.ts'
 import type { Result } from './figures.ts'
 import { measureMemory } from './memory.ts'
 import type { Memory } from './memory.ts'
 
 const ACCOUNTS = 20
 const LIMIT_MB = 3
-const MAX_WAIT_MS = 60_000
-const POLL_MS = 100
 type Fields = Readonly<Record<string, unknown>>
 interface Kind extends AsyncDisposable {
   readonly channel: string
@@ -47,24 +45,10 @@ async function measure(kind: Kind | undefined, count: number): Promise<Memory> {
   })
 }
 
-async function waitForConnections(port: number, channel: string, count: number): Promise<void> {
-  let states: readonly string[] = []
-  for (const until = performance.now() + MAX_WAIT_MS; performance.now() < until; await delay(POLL_MS)) {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/channels/${channel}`)
-    const { account_list: accounts } = (await answer.json()) as {
-      account_list: { status: { state: string; last_error: string | null } }[]
-    }
-    if (accounts.filter(({ status }) => status.state === 'connected').length === count) return
-    states = accounts.map(({ status }) => `${status.state} ${status.last_error ?? ''}`)
-  }
-  throw new Error(`${channel}: not every account is connected: ${[...new Set(states)].join(', ')}`)
-}
-
 function toToml(kind: Kind, count: number): string {
-  return Array.from({ length: count }, (_, index) => {
-    const lines = Object.entries(kind.fields(index)).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
-    return [`[[channels.${kind.channel}]]`, `account_id = "bench${index}"`, ...lines, ''].join('\n')
-  }).join('\n')
+  return Array.from({ length: count }, (_, index) =>
+    accountToml(kind.channel, `bench${index}`, kind.fields(index)),
+  ).join('\n')
 }
 
 async function webhook(): Promise<Kind> {

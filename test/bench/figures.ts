@@ -5,8 +5,11 @@ import { workflows } from './automation/workflows.ts'
 import { auditVerify } from './audit-verify.ts'
 import { cluster } from './cluster/cluster.ts'
 import { clusterModel } from './cluster/cluster-model.ts'
+import { channelFleet } from './channel-fleet.ts'
 import { channelIdle } from './channel-idle.ts'
+import { channelLoad } from './channel-load.ts'
 import { channelMessages } from './channel-messages.ts'
+import { channelStart } from './channel-start.ts'
 import { hostile } from './hostile.ts'
 import { sessionLength } from './session-length.ts'
 import { mcpCall } from './mcp-call.ts'
@@ -316,6 +319,9 @@ export const figures: readonly Figure[] = [
   { name: 'audit-verify', measure: auditVerify },
   { name: 'channel-messages', measure: channelMessages },
   { name: 'channel-idle', measure: channelIdle },
+  { name: 'channel-fleet', measure: channelFleet },
+  { name: 'channel-start', measure: channelStart },
+  { name: 'channel-load', measure: channelLoad },
   { name: 'mcp-idle', measure: mcpIdle },
   { name: 'mcp-turn', measure: mcpTurn },
   { name: 'mcp-call', measure: mcpCall },
