@@ -55,6 +55,13 @@ export default defineCommand({
         else if (field.required)
           throw new Failure(exits.usage, `${field.key} is required`, missingAdvice(field, view.name))
       }
+    if (Object.keys(fields).length === 0)
+      throw new Failure(
+        exits.usage,
+        `nothing was given for ${view.name}`,
+        `type the values on a terminal, or name them with --fields '{"…": …}'; ` +
+          `${commandLine(`channels test ${view.name}`)} checks what is configured`,
+      )
     const answer = await callDaemon(connection, (client) =>
       client.call('POST', channelPath(view.name, 'configure'), Configured, {
         body: { fields, ...(args.account !== undefined && { account_id: args.account }) },
