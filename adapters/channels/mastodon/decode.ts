@@ -1,8 +1,7 @@
 import mime from 'mime'
 import { omitUndefined } from 'svc/sdk'
-import { attachmentKind, isoTime } from 'svc/channels'
+import { attachmentKind, htmlToText, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
-import { textOf } from './text.ts'
 import type { Account, Media, Status } from './wire.ts'
 
 /** The chat of every post that others can find, too. */
@@ -26,7 +25,7 @@ export function decodeStatus(status: Status, context: DecodeContext): InboundMes
   const { account, spoiler_text: warning } = status
   const { bot, domain, ignoreBots, root } = context
   if (account.id === bot.id || (ignoreBots && account.bot === true)) return undefined
-  const text = withoutMention(textOf(status.content), mentionOf(bot.username, domain))
+  const text = withoutMention(htmlToText(status.content), mentionOf(bot.username, domain))
   return omitUndefined({
     id: status.id,
     // An answer that only the mentioned can read goes to its author alone.

@@ -3,7 +3,6 @@ import adapter from '../../../adapters/channels/mastodon/adapter.ts'
 import { decodeStatus } from '../../../adapters/channels/mastodon/decode.ts'
 import { encodePost, visibilityOf } from '../../../adapters/channels/mastodon/encode.ts'
 import { findError } from '../../../adapters/channels/mastodon/errors.ts'
-import { textOf } from '../../../adapters/channels/mastodon/text.ts'
 import { Status } from '../../../adapters/channels/mastodon/wire.ts'
 import { attachmentOf, ChannelStage } from '../../contract/channel-stage.ts'
 import { PICTURE } from '../../contract/channel-checks/check.ts'
@@ -184,15 +183,8 @@ describe('the text of a post on mastodon', () => {
   it('has paragraphs, whole addresses, and signs as they were written', () => {
     const link =
       '<a href="https://example.org/a?b=1&amp;c"><span class="invisible">https://</span><span class="ellipsis">example.org/a?b</span><span class="invisible">=1&amp;c</span></a>'
-    expect(textOf(`<p>a &lt;b&gt;<br />&#39;c&#39;</p><p>${link}</p>`)).toBe(
-      "a <b>\n'c'\n\nhttps://example.org/a?b=1&c",
-    )
-  })
-
-  it('reads ten million opening signs in no time', () => {
-    const start = process.threadCpuUsage()
-    textOf('<'.repeat(10_000_000))
-    expect(process.threadCpuUsage(start).user / 1000).toBeLessThan(1000)
+    const content = `<p>a &lt;b&gt;<br />&#39;c&#39;</p><p>${link}</p>`
+    expect(decodeStatus({ ...status, content }, context)?.text).toBe("a <b>\n'c'\n\nhttps://example.org/a?b=1&c")
   })
 
   it('does not have the mention of the bot, and has those of others, of the same name on another server, too', () => {
