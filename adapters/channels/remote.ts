@@ -45,7 +45,7 @@ const Loaded = v.object({
   members: v.array(v.string()),
 })
 const Opened = v.object({ object: v.number(), members: v.array(v.string()) })
-const Sent = v.object({ id: v.string() })
+const Sent = v.object({ id: v.string(), wasSentBefore: v.optional(v.boolean()) })
 const Warnings = v.pipe(v.array(v.pipe(v.string(), v.maxLength(1000))), v.maxLength(100))
 const Ended = v.object({
   retry: v.picklist(['later', 'never']),
@@ -212,7 +212,7 @@ class RemoteConnection implements ChannelConnection {
   }
 
   async send(message: OutboundMessage) {
-    return v.parse(Sent, await this.#deliver('send', message))
+    return omitUndefined(v.parse(Sent, await this.#deliver('send', message)))
   }
   async [Symbol.asyncDispose](): Promise<void> {
     try {

@@ -18,6 +18,8 @@ import type { ApiAnswer, ErrorFinder } from 'svc/channels'
 import type { WebSocketConnection, WebSocketEvents } from 'svc/sdk'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
+import remoteChannels from '../../../adapters/channels/remote.ts'
+import type { ChannelDeclaration } from 'svc/channels'
 import { createOutbound } from '../../../core/net/outbound.ts'
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
@@ -315,4 +317,37 @@ describe('a socket with work for each frame', () => {
     await socket.ended
     expect(calls).toEqual(['pause', 'resume'])
   })
+})
+
+it('an adapter in another process tells that an earlier attempt has sent a message', async () => {
+  const capabilities = {
+    dialect: 'plain',
+    maxLength: 500,
+    lengthUnit: 'bytes',
+    idempotentSend: true,
+    rate: { overall: { perSecond: 1, burst: 1 } },
+  }
+  const answers: Readonly<Record<string, unknown>> = {
+    load: { object: 1, config: {}, capabilities, members: [] },
+    open: { object: 2, members: [] },
+    closed: new Promise(() => undefined),
+    send: { id: 'm1', wasSentBefore: true },
+  }
+  const remote = {
+    call: async (_: number, method: string) => answers[method],
+    expose: () => 3,
+    exposeNetwork: () => 4,
+    release: () => undefined,
+    readSchema: () => v.unknown(),
+  }
+  const added: ChannelDeclaration[] = []
+  const registry = { add: (channel: ChannelDeclaration) => () => Promise.resolve(void added.push(channel)) }
+  const own = (_: string, add: () => Promise<void>) => add()
+  const service = remoteChannels.serve(registry as never, { remote, own, network: {} } as never)
+  const declaration = { name: 'parley', title: 'Parley', category: 'messaging', description: 'A chat', hasSetup: false }
+  await Reflect.get(service, 'add')([declaration, 0], new AbortController().signal)
+  const adapter = (await added[0]?.load())?.default
+  const connection = await adapter?.open({ signal: new AbortController().signal } as never)
+  const message = { id: '1', to: { chatId: 'c' }, text: 'hi', plainText: 'hi', attachments: [] }
+  expect(await connection?.send(message)).toEqual({ id: 'm1', wasSentBefore: true })
 })
