@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { omitUndefined, readFailedBody, readFailedJson, UpstreamFailure } from 'svc/sdk'
+import { omitUndefined, readFailedBody, readFailedJson, readJson, UpstreamFailure } from 'svc/sdk'
 import type { OutboundRequest, OutboundResponse } from 'svc/sdk'
 import { toFailure } from './api-failure.ts'
 import type { ErrorFinder } from './api-failure.ts'
@@ -123,16 +123,27 @@ export class ApiClient {
   }
 
   async #readJson(response: OutboundResponse): Promise<unknown> {
+    const text = await this.#readText(response)
     try {
-      return await response.json()
-    } catch (error) {
+      return readJson(text)
+    } catch {
       const { system } = this.#options
-      if (!(error instanceof UpstreamFailure) || error.reason !== 'malformed') throw this.#withoutSecrets(error)
       // Such as the page of a proxy while the platform is away: the platform itself answers in JSON.
       throw new UpstreamFailure(system, `${system} answered ${response.status} with something that is not JSON`, {
         reason: 'malformed',
         retry: 'later',
       })
+    }
+  }
+
+  async #readText(response: OutboundResponse): Promise<string> {
+    try {
+      return await response.text()
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || error.reason !== 'malformed') throw this.#withoutSecrets(error)
+      // Such as one that is too long, which the next one need not be.
+      const { system } = this.#options
+      throw this.#withoutSecrets(new UpstreamFailure(system, error.message, { reason: 'malformed', retry: 'later' }))
     }
   }
 

@@ -71,6 +71,15 @@ describe('ApiClient', () => {
     await stage.outbound[Symbol.asyncDispose]()
   })
 
+  it('tells an answer that is too long from one that is not JSON', async () => {
+    const answers = [{ ok: 'x'.repeat(70_000) }, Buffer.from('<html>')]
+    await using stage = await openClient(() => ({ status: 200, body: answers.shift() }))
+    const ask = () => stage.client.json(`${stage.origin}/`, {}, answerSchema, 'a reply')
+    const failure = { reason: 'malformed', retry: 'later' }
+    await expect(ask()).rejects.toMatchObject({ ...failure, message: expect.stringContaining('more than 65536 bytes') })
+    await expect(ask()).rejects.toMatchObject({ ...failure, message: expect.stringContaining('not JSON') })
+  })
+
   const failures: readonly (readonly [string, PlatformAnswer, Partial<UpstreamFailure>])[] = [
     ['401', { status: 401, body: {} }, { reason: 'auth', retry: 'never' }],
     ['403, which closes one chat only', { status: 403, body: {} }, { reason: 'invalid_request', retry: 'never' }],
