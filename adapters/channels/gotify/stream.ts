@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { UpstreamFailure } from 'svc/sdk'
 import { endOf, JsonSocket, RecentMap, SavedPosition } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd } from 'svc/channels'
 import type { GotifyApi } from './api.ts'
@@ -14,6 +15,10 @@ const MAX_APPLICATIONS = 1000
 const OVERLAP = 20
 /** Pages of 200 messages. What is older was written while the daemon was away for very long, and is left out. */
 const MAX_PAGES = 50
+/** What all of them have together. */
+const MAX_CHARS = 33_554_432
+/** Messages of a page: fewer where many are too long together for one answer. */
+const PAGE_SIZES = [200, 20, 1]
 
 /** Passes on messages: those of the stream, and those that were sent while it was not open. */
 export class GotifyStream {
@@ -107,15 +112,29 @@ export class GotifyStream {
   /** Oldest first. */
   async #readAfter(last: number): Promise<readonly Message[]> {
     const found: Message[] = []
+    const sizes = [...PAGE_SIZES]
+    let chars = 0
     let since = 0
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const { messages, since: next } = await this.#api.page(since)
+    for (let page = 0; page < MAX_PAGES && chars < MAX_CHARS; page++) {
+      const { messages, since: next } = await this.#page(since, sizes)
       found.push(...messages.filter(({ id }) => id > last))
+      chars += messages.reduce((sum, { message }) => sum + message.length, 0)
       if (next === 0 || next <= last) return found.toReversed()
       since = next
     }
     this.#link.log.warn(`More than ${found.length} messages were sent to Gotify meanwhile: older ones are left out`)
     return found.toReversed()
+  }
+
+  /** Leaves out the sizes that were too much. */
+  async #page(since: number, sizes: number[]): ReturnType<GotifyApi['page']> {
+    try {
+      return await this.#api.page(since, sizes[0])
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || error.reason !== 'malformed' || sizes.length === 1) throw error
+      sizes.shift()
+      return this.#page(since, sizes)
+    }
   }
 
   async #receive(message: Message): Promise<void> {

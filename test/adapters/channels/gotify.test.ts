@@ -76,6 +76,16 @@ describe('gotify', () => {
     await expect(stage.open()).rejects.toMatchObject({ reason: 'auth', retry: 'never' })
   })
 
+  it('reads what came while it was away although it is too long for one answer, up to a limit', async () => {
+    await using it = await openStage()
+    await it.fake.disconnect?.()
+    for (let at = 0; at < 12; at++) it.fake.alert('', `${at} ${'x'.repeat(4_000_000)}`)
+    await it.stage.reopen()
+    const received = await it.stage.test.waitForReceived(9)
+    expect(received.map(({ text }) => text.slice(0, 2).trim())).toEqual(['3', '4', '5', '6', '7', '8', '9', '10', '11'])
+    expect(it.stage.test.logged.join('\n')).toContain('older ones are left out')
+  })
+
   it('leaves out a frame that is no message, and goes on', async () => {
     await using it = await openStage()
     it.fake.sendFrame({ id: 'x' })
