@@ -7,8 +7,8 @@ import { encodeMessage, encodeText, referenceOf } from './encode.ts'
 import { findError } from './errors.ts'
 import { Done, Me, Message, Messages, RoomList, Sent } from './wire.ts'
 
-const PAGE = 200
-const FIND_AMONG = 100
+/** A message can have 32,000 characters, each written as `\uXXXX`, and comes with the one it answers. */
+const PAGE = 50
 const UPLOAD_TIMEOUT_MS = 120_000
 /** A share with a conversation. */
 const SHARE_TYPE = 10
@@ -102,7 +102,7 @@ export class NextcloudUserApi {
   }
 
   async #find(room: string, reference: string): Promise<number | undefined> {
-    const query = `?lookIntoFuture=0&limit=${FIND_AMONG}&setReadMarker=0&noStatusUpdate=1`
+    const query = `?lookIntoFuture=0&limit=${PAGE}&setReadMarker=0&noStatusUpdate=1`
     const { ocs } = await this.#chat(room, query, {}, Messages, 'the messages of a conversation')
     return ocs.data.find((raw) => v.is(Message, raw) && raw.referenceId === reference)?.id
   }

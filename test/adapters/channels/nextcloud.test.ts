@@ -173,6 +173,15 @@ describe('nextcloud, an account', () => {
     expect(odd).toEqual(Array.from({ length: 225 }, (_, index) => 2 * index + 1))
   })
 
+  it('reads the longest messages there are, however many came at once', async () => {
+    await using it = await openAccount()
+    // They are escaped, as the server does with all but ASCII.
+    const text = '\u0001'.repeat(32_000)
+    for (let index = 0; index < 190; index++) await it.fake.write({ text: `${index} ${text}` }, { isQuiet: true })
+    await it.fake.deliver({ text: 'last' })
+    expect((await it.stage.test.waitForReceived(191)).at(-1)?.text).toBe('last')
+  })
+
   it('asks for nothing more while nothing is new', async () => {
     await using it = await openAccount()
     await it.fake.deliver({ text: 'hi' })
