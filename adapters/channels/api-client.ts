@@ -4,6 +4,7 @@ import type { OutboundRequest, OutboundResponse } from 'svc/sdk'
 import { toFailure } from './api-failure.ts'
 import type { ErrorFinder } from './api-failure.ts'
 import type { ChannelLink } from './channel.ts'
+import { RecentMap } from './recent-map.ts'
 
 /** One request to the API of a platform. At most one of `json`, `form` and `body` is given. */
 export interface ApiRequest {
@@ -39,6 +40,12 @@ type ClientLink = Pick<ChannelLink<unknown>, 'fetch' | 'signal' | 'now'>
 
 const DEFAULT_TIMEOUT_MS = 30_000
 const MAX_CAUSES = 5
+/** Headers with credentials. */
+const CREDENTIAL = /^authorization$|token$|api-key$/i
+/** Tokens are renewed, and several requests can run at once. */
+const MAX_CREDENTIALS = 8
+/** What is shorter could be a part of any word. */
+const MIN_CREDENTIAL_CHARS = 8
 
 /**
  * Sends requests to the API of one platform. Throws `UpstreamFailure` for every error, those that come with status 200
@@ -47,6 +54,8 @@ const MAX_CAUSES = 5
 export class ApiClient {
   readonly #link: ClientLink
   readonly #options: ApiClientOptions
+  /** Credentials of the last requests, such as tokens that the adapter obtained. */
+  readonly #credentials = new RecentMap<string, string>(MAX_CREDENTIALS)
 
   constructor(link: ClientLink, options: ApiClientOptions) {
     this.#link = link
@@ -95,14 +104,16 @@ export class ApiClient {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, streamIdleMs } = request
     const { body, type } = await encodeBody(request)
     const { href } = new URL(url)
+    const headers = omitUndefined({
+      accept: 'application/json',
+      ...(await this.#options.authenticate?.()),
+      'content-type': type,
+      ...request.headers,
+    })
+    this.#noteCredentials(headers)
     return omitUndefined({
       method: request.method ?? (body === undefined ? 'GET' : 'POST'),
-      headers: omitUndefined({
-        accept: 'application/json',
-        ...(await this.#options.authenticate?.()),
-        'content-type': type,
-        ...request.headers,
-      }),
+      headers,
       body,
       signal: request.signal ? AbortSignal.any([this.#link.signal, request.signal]) : this.#link.signal,
       headersTimeoutMs: timeoutMs,
@@ -111,6 +122,14 @@ export class ApiClient {
       maxBytes: streamIdleMs === undefined ? undefined : Number.MAX_SAFE_INTEGER,
       check: this.#options.refuseRedirects ? (target: URL) => this.#refuseOther(href, target) : undefined,
     })
+  }
+
+  #noteCredentials(headers: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(headers)) {
+      const credential = value.slice(value.indexOf(' ') + 1)
+      if (CREDENTIAL.test(name) && credential.length >= MIN_CREDENTIAL_CHARS)
+        this.#credentials.set(credential, credential)
+    }
   }
 
   #refuseOther(href: string, target: URL): void {
@@ -157,7 +176,8 @@ export class ApiClient {
   #withoutSecrets(error: unknown): unknown {
     if (!(error instanceof UpstreamFailure)) return error
     let { message } = error
-    for (const secret of this.#options.secrets ?? []) if (secret !== '') message = message.replaceAll(secret, '***')
+    for (const secret of [...(this.#options.secrets ?? []), ...this.#credentials.values()])
+      if (secret !== '') message = message.replaceAll(secret, '***')
     const { reason, retry, retryAfterSecs } = error
     const cause = codeOf(error)
     return new UpstreamFailure(this.#options.system, message, omitUndefined({ reason, retry, retryAfterSecs, cause }))

@@ -22,7 +22,6 @@ export class GoogleChatApi {
   readonly #token: AccessToken
   readonly #base: string
   readonly #action: string
-  readonly #secrets: string[]
 
   constructor(link: ChannelLink<GoogleChatConfig>) {
     const { token, base_url: base, endpoint_url: endpoint } = link.config
@@ -32,8 +31,7 @@ export class GoogleChatApi {
     this.#account = account
     this.#base = trimSlashes(base)
     this.#action = endpoint ?? 'svc'
-    this.#secrets = [account.private_key]
-    const common = { system: 'google_chat', secrets: this.#secrets, refuseRedirects: true }
+    const common = { system: 'google_chat', secrets: [account.private_key], refuseRedirects: true }
     this.#client = new ApiClient(link, { ...common, findError })
     this.#login = new ApiClient(link, { ...common, findError: findTokenError })
     this.#token = new AccessToken(link, () => this.#exchange())
@@ -78,7 +76,6 @@ export class GoogleChatApi {
     const form = await signGrant(this.#account, url, this.#link.now())
     const request = { body: form.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } }
     const { access_token: token, expires_in: lifetimeSecs } = await this.#login.json(url, request, Token, 'a token')
-    this.#secrets[1] = token
     return { token, lifetimeSecs }
   }
 

@@ -71,6 +71,16 @@ describe('ApiClient', () => {
     await stage.outbound[Symbol.asyncDispose]()
   })
 
+  it('shows no token that an adapter obtained, in whatever the platform quotes', async () => {
+    await using stage = await openClient(({ headers }) => ({
+      status: 400,
+      body: { error: `bad ${headers.authorization} ${headers['x-access-token']}` },
+    }))
+    const headers = { authorization: 'Bearer obtained-token', 'x-access-token': 'another-token' }
+    const asked = stage.client.json(`${stage.origin}/`, { headers }, answerSchema, 'a reply')
+    await expect(asked).rejects.toThrow('fake answered 400: bad Bearer *** ***')
+  })
+
   it('tells an answer that is too long from one that is not JSON', async () => {
     const answers = [{ ok: 'x'.repeat(70_000) }, Buffer.from('<html>')]
     await using stage = await openClient(() => ({ status: 200, body: answers.shift() }))
