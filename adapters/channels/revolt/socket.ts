@@ -23,7 +23,7 @@ export class RevoltSocket {
     this.#connection = new EventConnection({ system: 'revolt', link, flush: () => events.flush() })
   }
 
-  /** Settles when messages arrive and those that were missed are durable. Throws `UpstreamFailure`. */
+  /** Settles when messages arrive. Throws `UpstreamFailure`. */
   async open(url: string): Promise<void> {
     const { signal } = this.#link
     // Of all that the server has for the start, channels alone are needed.
@@ -63,11 +63,9 @@ export class RevoltSocket {
         this.#isAnswered = true
         return undefined
       case 'Ready':
-        return async () => {
-          // Messages that arrive meanwhile wait behind it, so the order is kept.
-          await this.#events.catchUp(v.parse(Ready, event).channels)
-          this.#connection.setReady()
-        }
+        this.#connection.setReady()
+        // It takes as long as there are channels. Messages that arrive meanwhile wait behind it, so the order is kept.
+        return () => this.#events.catchUp(v.parse(Ready, event).channels)
       case 'Bulk':
         return this.#readAll(v.parse(Bulk, event).v)
       default:

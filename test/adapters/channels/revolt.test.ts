@@ -129,9 +129,22 @@ describe('what was missed', () => {
         await receive(message)
       },
     })
-    await expect(stage.open()).rejects.toThrow('the disk is full')
+    const connection = await stage.open()
+    expect(await connection.closed).toMatchObject({ retry: 'later', reason: 'the disk is full' })
     await stage.reopen()
     expect(textsOf(await stage.test.waitForReceived(2))).toEqual(['direct', 'group'])
+  })
+
+  it('is read while the connection is open, however long that takes, and before what is new', async () => {
+    await using it = await openStage()
+    await it.fake.disconnect!()
+    await it.fake.deliver({ text: 'missed' })
+    const shown = Promise.withResolvers<void>()
+    it.fake.waitBeforeLists(shown.promise)
+    await it.stage.reopen()
+    await it.fake.deliver({ text: 'new' })
+    shown.resolve()
+    expect(textsOf(await it.stage.test.waitForReceived(2))).toEqual(['missed', 'new'])
   })
 
   it('is left out where the bot may not read the history', async () => {

@@ -40,6 +40,8 @@ export interface FakeRevolt extends FakePlatform {
   post(message: Readonly<Record<string, unknown>>): string
   /** A channel whose history the bot may not read. */
   closeHistory(channel: string): void
+  /** Lists of messages are answered when this settles. */
+  waitBeforeLists(wait: Promise<void>): void
   /** The next message is written so much later. */
   passTime(ms: number): void
   /** What the API tells of its other addresses. */
@@ -82,6 +84,7 @@ class Revolt implements Omit<FakeRevolt, typeof Symbol.asyncDispose> {
   readonly #listener = new Presence<Peer>()
   #answer: PlatformAnswer | undefined
   #isIgnoringPings = false
+  #listsWait = Promise.resolve()
   #next = 1
 
   get config() {
@@ -107,6 +110,9 @@ class Revolt implements Omit<FakeRevolt, typeof Symbol.asyncDispose> {
   sendEvent = (event: unknown) => this.#listener.value?.send(event)
   ignorePings(): void {
     this.#isIgnoringPings = true
+  }
+  waitBeforeLists(wait: Promise<void>): void {
+    this.#listsWait = wait
   }
   closeHistory(channel: string): void {
     this.#closed.add(channel)
@@ -241,7 +247,10 @@ class Revolt implements Omit<FakeRevolt, typeof Symbol.asyncDispose> {
     const known = this.#channels().find(({ _id: id }) => id === channel)
     if (!known) return problem(404, 'NotFound')
     if (method === 'GET' && rest === '') return { status: 200, body: known }
-    if (method === 'GET' && rest === '/messages') return this.#list(channel, url.searchParams)
+    if (method === 'GET' && rest === '/messages') {
+      await this.#listsWait
+      return this.#list(channel, url.searchParams)
+    }
     if (method === 'POST' && rest === '/messages') return this.#create(call, response, channel)
     return this.#ofMessage(call, channel, rest)
   }
