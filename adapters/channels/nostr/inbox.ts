@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { RecentMap } from 'svc/channels'
 import type { ChannelLink, InboundMessage } from 'svc/channels'
 import type { NostrConfig } from './config.ts'
@@ -29,7 +30,7 @@ export class Inbox {
 
   /** Passes on what comes while the bot listens. */
   async receive(event: Event): Promise<void> {
-    const message = this.open(event)?.message
+    const message = (await this.open(event))?.message
     if (message) await this.#link.receive(message)
     this.#seen.set(event.id, true)
   }
@@ -44,8 +45,10 @@ export class Inbox {
   }
 
   /** The message in an envelope, unless it was dealt with. */
-  open(event: Event): OpenedMessage | undefined {
+  async open(event: Event): Promise<OpenedMessage | undefined> {
     if (this.#seen.has(event.id)) return undefined
+    // Anybody may send envelopes, and to look into one takes milliseconds: all else goes on in between.
+    await setImmediate()
     const rumor = this.#rumorOf(event)
     if (!rumor) return undefined
     if (rumor.pubkey === this.#identity.publicKey) this.addOwn(rumor.id)

@@ -45,7 +45,7 @@ export class RelayListener {
     return [...this.#away].map(([url, reason]) => `${new URL(url).host} is not connected: ${reason}`)
   }
 
-  /** Settles when what was missed is durable. Throws when no relay takes the bot. */
+  /** Settles when a relay has taken the bot. Throws when none does. */
   async open(): Promise<Background> {
     this.#start = await this.#readStart()
     const urls = [...new Set(this.#link.config.relays)]
@@ -54,14 +54,24 @@ export class RelayListener {
     if (failures.length === results.length) throw worstOf(failures)
     for (const [index, result] of results.entries())
       if (result.status === 'rejected') this.#away.set(urls[index] ?? '', reasonOf(result.reason))
+    return runInBackground(this.#link, async (signal) => {
+      await this.#catchUp(signal)
+      return this.#watch(urls, signal)
+    })
+  }
+
+  /** Takes as long as there are messages, and anybody may write as many as they like. */
+  async #catchUp(signal: AbortSignal): Promise<void> {
+    const stop = (): void => void this.#closeAll()
+    signal.addEventListener('abort', stop, { once: true })
     try {
       await this.#listen(this.relays)
     } catch (error) {
       await this.#closeAll()
-      this.#link.signal.throwIfAborted()
       throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
     }
-    return runInBackground(this.#link, (signal) => this.#watch(urls, signal))
   }
 
   /** The first time it is now. What was written before is never read. */
@@ -139,7 +149,7 @@ export class RelayListener {
       for (const event of fresh) {
         known.add(event.id)
         chars += event.content.length
-        const message = this.#inbox.open(event)
+        const message = await this.#inbox.open(event)
         if (message) opened.set(event.id, message)
       }
       const until = fresh.reduce((oldest, { created_at: time }) => Math.min(oldest, time), Infinity)

@@ -7,6 +7,7 @@ import { decodeMessage } from '../../../adapters/channels/nostr/decode.ts'
 import { toFailure } from '../../../adapters/channels/nostr/errors.ts'
 import { openEnvelope } from '../../../adapters/channels/nostr/envelope.ts'
 import { Identity } from '../../../adapters/channels/nostr/identity.ts'
+import { Inbox } from '../../../adapters/channels/nostr/inbox.ts'
 import { usableRelays } from '../../../adapters/channels/nostr/message-relays.ts'
 import { Rumor } from '../../../adapters/channels/nostr/wire.ts'
 import type { Event } from '../../../adapters/channels/nostr/wire.ts'
@@ -85,18 +86,33 @@ describe('nostr', () => {
     expect(await connection.closed).toMatchObject({ retry: 'later', reason: expect.stringContaining('shutting down') })
   })
 
-  it('ends at once while it waits for older messages, with newer ones behind them', async () => {
+  it.each([
+    ['the link ends', (stage: ChannelStage) => stage.test.abort()],
+    ['it is closed', (stage: ChannelStage) => stage.connection[Symbol.asyncDispose]()],
+  ])('ends at once while it waits for older messages, with newer ones behind them, when %s', async (_, end) => {
     const fake = await FakeNostr.start({ hidesOlder: true })
     await fake.deliver({ text: 'stored' })
     await using stage = new ChannelStage(adapter, fake)
-    const opening = stage.adapter.open(stage.test.link)
+    const connection = await stage.open()
     await fake.waitForOlder()
     const before = stage.test.heard
     await fake.deliver({ text: 'new' })
     await expect.poll(() => stage.test.heard).toBeGreaterThan(before)
-    stage.test.abort()
-    await within('the end', expect(opening).rejects.toThrow('the link ended'))
+    await within('the end', Promise.all([end(stage), connection.closed]))
     expect(stage.test.received).toEqual([])
+  })
+
+  it('lets all else go on while it looks into what strangers send', async () => {
+    await using it = await openStage()
+    const inbox = new Inbox(it.stage.test.link, new Identity(it.fake.config.token))
+    const forged = { ...it.fake.wrap(it.fake.rumorOf({ text: 'x' }), it.fake.ada), sig: '0'.repeat(128) }
+    let turns = 0
+    const count = (): void => {
+      if (++turns < 20) setImmediate(count)
+    }
+    setImmediate(count)
+    for (let index = 0; index < 20; index++) await inbox.receive({ ...forged, id: String(index).padStart(64, '0') })
+    expect(turns).toBe(20)
   })
 
   it('answers people with old apps as they write, and looks for a message that may have been sent', async () => {
