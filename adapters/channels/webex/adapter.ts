@@ -15,8 +15,8 @@ async function open(link: ChannelLink<WebexConfig>): Promise<ChannelConnection> 
   const events = new WebexEvents(link, api, await api.me())
   // Before the past is read, so that nothing falls between the two: what is in both is dropped as a duplicate.
   await registerWebhooks(api, link.config)
-  await events.catchUp()
-  const background = keepWebhooks(link, api, events)
+  const since = await events.begin()
+  const background = keepWebhooks(link, api, events, since)
   return {
     closed: background.closed,
     send: (message) => api.send(message),
@@ -32,8 +32,14 @@ async function open(link: ChannelLink<WebexConfig>): Promise<ChannelConnection> 
 }
 
 /** Ends with the first notification that could not be dealt with: the next connection reads what it was about. */
-function keepWebhooks(link: ChannelLink<WebexConfig>, api: WebexApi, events: WebexEvents): Background {
+function keepWebhooks(
+  link: ChannelLink<WebexConfig>,
+  api: WebexApi,
+  events: WebexEvents,
+  since: string | undefined,
+): Background {
   return runInBackground(link, async (signal) => {
+    if (since !== undefined) await events.catchUp(since, signal)
     const failure = events.failed.then((error) => ({ error }))
     for (;;) {
       const outcome = await Promise.race([failure, pause(link, CHECK_MS, signal)])

@@ -44,11 +44,16 @@ export class WebexApi {
     return (await this.call(`/rooms?sortBy=lastactivity&max=${ROOMS}`, {}, List, 'the list of spaces')).items
   }
   /** Messages of a space, the newest first, before one of them. */
-  async messages(roomId: string, before: string | undefined, onlyMentions: boolean): Promise<readonly unknown[]> {
+  async messages(
+    roomId: string,
+    before: string | undefined,
+    onlyMentions: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly unknown[]> {
     const query = new URLSearchParams({ roomId, max: String(PAGE) })
     if (before !== undefined) query.set('beforeMessage', before)
     if (onlyMentions) query.set('mentionedPeople', 'me')
-    return (await this.call(`/messages?${query}`, {}, List, 'the list of messages')).items
+    return (await this.call(`/messages?${query}`, { signal }, List, 'the list of messages')).items
   }
 
   send(message: OutboundMessage): Promise<SentMessage> {

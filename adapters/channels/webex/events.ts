@@ -26,6 +26,8 @@ export class WebexEvents {
   readonly #failed = Promise.withResolvers<unknown>()
   #last = ''
   #hasFailed = false
+  /** What was missed is not read yet. */
+  #isBehind = false
 
   constructor(link: ChannelLink<WebexConfig>, api: WebexApi, me: Person) {
     this.#link = link
@@ -64,28 +66,38 @@ export class WebexEvents {
     return { status: 200 }
   }
 
-  /** Reads what was written since the last message that was dealt with. The first time there is nothing to read. */
-  async catchUp(): Promise<void> {
-    const since = await this.#position.read()
-    if (since === undefined) {
-      this.#last = new Date(this.#link.now()).toISOString()
-      return this.#position.write(this.#last)
-    }
-    this.#last = since
-    const rooms = (await this.#api.rooms()).flatMap((raw) => (v.is(ActiveRoom, raw) ? [raw] : []))
-    const missed: Message[] = []
-    for (const { id, type, lastActivity } of rooms)
-      if (timeOf(lastActivity) > since) missed.push(...(await this.#missedIn(id, type, since)))
-    const inOrder = missed.toSorted((one, other) => Date.parse(one.created) - Date.parse(other.created))
-    for (const message of inOrder) await this.#work.run(() => this.#receive(message, false))
+  /** Returns the time of the last message that was dealt with. The first time there is none: it is now. */
+  async begin(): Promise<string | undefined> {
+    const saved = await this.#position.read()
+    this.#last = saved ?? new Date(this.#link.now()).toISOString()
+    this.#isBehind = saved !== undefined
+    if (!this.#isBehind) await this.#position.write(this.#last)
+    return saved
   }
 
-  async #missedIn(roomId: string, type: string, since: string): Promise<readonly Message[]> {
+  /** Reads what was written since then, which takes as long as there are spaces. What is told meanwhile comes between. */
+  async catchUp(since: string, signal: AbortSignal): Promise<void> {
+    const rooms = (await this.#api.rooms()).flatMap((raw) => (v.is(ActiveRoom, raw) ? [raw] : []))
+    const missed: Message[] = []
+    for (const { id, type, lastActivity } of rooms) {
+      if (timeOf(lastActivity) > since) missed.push(...(await this.#missedIn(id, type, since, signal)))
+      this.#link.heard()
+    }
+    const inOrder = missed.toSorted((one, other) => Date.parse(one.created) - Date.parse(other.created))
+    for (const message of inOrder) {
+      signal.throwIfAborted()
+      await this.#work.run(() => this.#receive(message, false))
+      this.#advance(timeOf(message.created))
+    }
+    this.#isBehind = false
+  }
+
+  async #missedIn(roomId: string, type: string, since: string, signal: AbortSignal): Promise<readonly Message[]> {
     const onlyMentions = this.#me.type === 'bot' && type !== 'direct'
     const missed: Message[] = []
     let before: string | undefined
     for (let page = 0; page < MAX_PAGES; page++) {
-      const items = await unlessRefused(this.#api.messages(roomId, before, onlyMentions))
+      const items = await unlessRefused(this.#api.messages(roomId, before, onlyMentions, signal))
       // The bot has left meanwhile.
       if (!items) return missed
       const messages = items.flatMap((raw) => {
@@ -128,8 +140,12 @@ export class WebexEvents {
       const attachments = await this.#describe(message.files ?? [])
       await this.#link.receive({ ...(await this.#named(decoded)), attachments })
     }
-    const created = timeOf(message.created)
-    if (isEdit || this.#hasFailed || created <= this.#last) return
+    // Not while older ones are still to come.
+    if (!isEdit && !this.#isBehind) this.#advance(timeOf(message.created))
+  }
+
+  #advance(created: string): void {
+    if (this.#hasFailed || created <= this.#last) return
     this.#last = created
     this.#position.set(created)
   }

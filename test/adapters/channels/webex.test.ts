@@ -131,6 +131,20 @@ describe('webex: what was missed', () => {
     expect(it.texts()).toEqual(['one', 'three', 'two'])
   })
 
+  it('is read while the connection is open, and again if that did not come to its end', async () => {
+    await using it = await openStage()
+    await it.stage.connection[Symbol.asyncDispose]()
+    it.fake.write({ text: 'missed' })
+    const shown = Promise.withResolvers<void>()
+    it.fake.listsWait = shown.promise
+    await it.stage.reopen()
+    await it.fake.deliver({ text: 'new' })
+    await it.stage.reopen()
+    shown.resolve()
+    await it.stage.test.waitForReceived(2)
+    expect(it.texts()).toEqual(['new', 'missed'])
+  })
+
   it('a space that the bot was removed from does not end the account', async () => {
     await using it = await openStage()
     await it.stage.connection[Symbol.asyncDispose]()

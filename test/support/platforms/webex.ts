@@ -92,6 +92,8 @@ export class FakeWebex implements FakePlatform {
   readonly violations: string[] = []
   /** Spaces that the bot may not read. */
   readonly closed = new Set<string>()
+  /** Lists of messages are answered when this settles. */
+  listsWait = Promise.resolve()
   readonly webhooks: FakeWebhook[] = []
   /** Files are still searched for viruses. */
   isScanning = false
@@ -306,7 +308,8 @@ export class FakeWebex implements FakePlatform {
     return message && this.#sees(message) ? ok(message) : GONE
   }
   /** The newest first. */
-  #list(query: URLSearchParams): PlatformAnswer {
+  async #list(query: URLSearchParams): Promise<PlatformAnswer> {
+    await this.listsWait
     const roomId = query.get('roomId') ?? ''
     if (this.closed.has(roomId)) return GONE
     if (this.#isBot && roomId === GROUP && query.get('mentionedPeople') !== 'me')
