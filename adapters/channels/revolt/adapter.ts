@@ -7,7 +7,9 @@ import { handleOf } from './decode.ts'
 import { RevoltEvents } from './events.ts'
 import { RevoltSocket } from './socket.ts'
 
-const Reference = v.object({ file: v.string(), name: v.string() })
+/** A part of the address of a file: none that leads to another place, as `..` does. */
+const Part = v.pipe(v.string(), v.regex(/^(?!\.{1,2}$)/))
+const Reference = v.object({ file: Part, name: Part })
 
 async function open(link: ChannelLink<RevoltConfig>): Promise<ChannelConnection> {
   const api = new RevoltApi(link)

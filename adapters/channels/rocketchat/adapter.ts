@@ -9,7 +9,9 @@ import { RocketChatSocket } from './socket.ts'
 import type { Me } from './wire.ts'
 
 type Link = ChannelLink<RocketChatConfig>
-const Reference = v.object({ file: v.string(), name: v.string() })
+/** A part of the address of a file: none that leads to another place, as `..` does. */
+const Part = v.pipe(v.string(), v.regex(/^(?!\.{1,2}$)/))
+const Reference = v.object({ file: Part, name: Part })
 
 async function open(link: Link): Promise<ChannelConnection> {
   const api = new RocketChatApi(link)

@@ -66,6 +66,21 @@ describe('rocketchat', () => {
     expect(it.stage.test.logged.join('\n')).toContain('a form that cannot be read')
   })
 
+  it('reads no file outside of the uploads', async () => {
+    await using it = await openStage()
+    const unused = new Response('secret')
+    it.stage.test.nextAnswer = unused
+    for (const reference of [
+      { file: '..', name: 'home' },
+      { file: '.', name: 'home' },
+      { file: 'a', name: '..' },
+    ])
+      await expect(
+        (async () => it.stage.connection.readAttachment?.(reference, AbortSignal.timeout(1000)))(),
+      ).rejects.toThrow()
+    expect(it.stage.test.nextAnswer).toBe(unused)
+  })
+
   it('what an agent writes calls not everybody', async () => {
     await using it = await openStage()
     const { id } = await it.stage.connection.send(it.stage.message('@all and @allan'))
