@@ -14,6 +14,7 @@ export const ZulipConfig = v.object({
     v.description('The address of the organization, such as https://example.zulipchat.com.'),
   ),
   streams: fields.texts('Names of channels that are read; all that the bot is subscribed to when empty.'),
+  ignore_bots: v.optional(v.pipe(v.boolean(), v.description('Whether messages of other bots are left unread.')), true),
   topic: v.optional(
     v.pipe(v.string(), v.minLength(1), v.maxLength(60), v.description('The topic of messages that answer none.')),
     'svc',
