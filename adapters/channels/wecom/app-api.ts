@@ -18,12 +18,15 @@ export class AppApi {
   readonly #base: string
   readonly #access: AccessToken
   readonly #partial = new PartialSends()
+  /** Texts that must not appear in failures: the secret, and the present token, both parts of addresses. */
+  readonly #secrets: [secret: string, token: string]
 
   constructor(link: ChannelLink<WeComConfig>) {
     const { token, base_url: base = 'https://qyapi.weixin.qq.com' } = link.config
     this.#link = link
     this.#base = trimSlashes(base)
-    this.#client = new ApiClient(link, { system: 'wecom', findError, secrets: [token], refuseRedirects: true })
+    this.#secrets = [token, '']
+    this.#client = new ApiClient(link, { system: 'wecom', findError, secrets: this.#secrets, refuseRedirects: true })
     this.#access = new AccessToken(link, () => this.#issueToken())
   }
 
@@ -89,6 +92,7 @@ export class AppApi {
       Token,
       'the access token',
     )
+    this.#secrets[1] = token
     return { token, lifetimeSecs }
   }
 

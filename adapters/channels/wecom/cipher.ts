@@ -13,7 +13,9 @@ function decipherOf(key: Buffer) {
 
 function withoutPadding(bytes: Buffer): Buffer {
   const length = bytes.at(-1) ?? 0
-  if (length < 1 || length > BLOCK || length > bytes.length) throw new Error('wrong padding')
+  const padding = bytes.subarray(-length)
+  if (length < 1 || length > BLOCK || padding.length < length || padding.some((byte) => byte !== length))
+    throw new Error('wrong padding')
   return bytes.subarray(0, bytes.length - length)
 }
 
