@@ -82,8 +82,8 @@ describe('svc session', () => {
       code: 4,
       stderr: expect.stringContaining('No message 9: this conversation has 4') as string,
     })
-    await svc('session', 'delete', 'cheese')
     await svc('session', 'switch', 'dairy')
+    await svc('session', 'delete', 'cheese')
   })
 
   it('takes a label away, and deletes', async () => {
