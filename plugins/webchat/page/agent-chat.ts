@@ -1,4 +1,4 @@
-import { ApiError, explain, pageMessages } from './api.ts'
+import { ApiError, explain, MAX_PAGE_MESSAGES, pageMessages } from './api.ts'
 import type { Api, NewMessage } from './api.ts'
 import { splitAttached } from './attached.ts'
 import type { AttachedFile } from './attached.ts'
@@ -12,6 +12,7 @@ import {
   ask,
   detach,
   emptyTranscript,
+  entryOf,
   fail,
   fromRecord,
   join,
@@ -62,6 +63,8 @@ export class AgentChat {
   readonly drafts: Drafts
   /** Whether it is known what runs in the session: until then an unanswered message shows no state. */
   readonly known = new Observable(false)
+  /** The entry that was searched for. */
+  readonly revealed = new Observable<{ readonly entryId: number } | undefined>(undefined)
   readonly #follower: SessionFollower
   /** The turns whose answers come over the socket, or over a request of this page. */
   readonly #own = new Set<string>()
@@ -196,11 +199,14 @@ export class AgentChat {
   }
 
   /** Puts the page of messages before the oldest one shown in front of it. Throws what the daemon refused. */
-  async loadEarlier(): Promise<void> {
+  async loadEarlier(limit?: number): Promise<void> {
     const oldest = this.#earlier[0] ?? this.#newest?.messages[0]
     if (oldest?.id === undefined || this.busy) return
     const era = this.#era
-    const view = await this.#api.session(this.agentId, this.place.value.shown, oldest.id)
+    const view = await this.#api.session(this.agentId, this.place.value.shown, {
+      before: oldest.id,
+      ...(limit === undefined ? {} : { limit }),
+    })
     if (era !== this.#era || this.#newest === undefined) return
     this.#earlier = [...view.messages, ...this.#earlier]
     const messages = [...this.#earlier, ...this.#newest.messages]
@@ -209,6 +215,24 @@ export class AgentChat {
     this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
     this.#asked.clear()
     void this.#readTurns()
+  }
+
+  /** Scrolls to a message, for which earlier ones are loaded. Throws what the daemon refused. */
+  async reveal(messageId: string): Promise<void> {
+    while (entryOf(this.transcript.value, messageId) === undefined && this.more.value) {
+      if (this.busy) break
+      const count = this.#earlier.length
+      await this.loadEarlier(MAX_PAGE_MESSAGES)
+      if (this.#earlier.length === count) break
+    }
+    const entry = entryOf(this.transcript.value, messageId)
+    if (!entry)
+      throw new Error(
+        this.busy
+          ? 'The message is further up. It can be shown when the answer is complete.'
+          : 'The message is not in this conversation any more.',
+      )
+    this.revealed.set({ entryId: entry.id })
   }
 
   /** Messages sent during an answer wait here and can be withdrawn. */
@@ -359,6 +383,7 @@ export class AgentChat {
     this.#newest = undefined
     this.more.set(false)
     this.known.set(false)
+    this.revealed.set(undefined)
     this.place.update(({ active }) => ({ shown: sessionId, active: sessionId === undefined ? undefined : active }))
     this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
     this.history.set('loading')
@@ -475,6 +500,31 @@ export class AgentChat {
     await this.listSessions()
   }
 
+  /**
+   * A copy of the conversation up to an answer comes into view; the conversation itself stays in the list. Throws what
+   * the daemon refused.
+   */
+  async branch(turnId: string): Promise<void> {
+    await this.#switch(async () => {
+      const { shown } = this.place.value
+      if (shown === undefined) return
+      const sessionId = await this.#api.branch(shown, await this.#lastMessageOf(turnId))
+      this.#forgetShown(sessionId)
+      this.place.set({ shown: sessionId, active: sessionId })
+      await this.load()
+    })
+    await this.listSessions()
+  }
+  /** An answer that came over the socket has no message here yet. */
+  async #lastMessageOf(turnId: string): Promise<string> {
+    const known = answerOf(this.transcript.value, turnId)?.messageIds?.at(-1)
+    if (known !== undefined) return known
+    const { messages } = await this.#api.session(this.agentId, this.place.value.shown)
+    const recorded = messages.findLast((message) => message.turn_id === turnId)?.id
+    if (recorded === undefined) throw new Error('This answer is not recorded.')
+    return recorded
+  }
+
   /** A command went to another conversation. */
   async #moved(): Promise<void> {
     try {
@@ -579,7 +629,7 @@ export class AgentChat {
 
   /** The model, the cost and the failure of the newest recorded answers. */
   async #readTurns(): Promise<void> {
-    for (const turnId of unaccounted(this.transcript.value)
+    for (const turnId of unaccounted(this.transcript.value, this.#newest?.created_at ?? undefined)
       .filter((id) => !this.#asked.has(id))
       .slice(0, maxTurnLookups)) {
       this.#asked.add(turnId)

@@ -79,7 +79,7 @@ export interface NewMessage {
 /** Messages read at a time. */
 export const pageMessages = 100
 /** The most that the daemon gives at a time. */
-const MAX_PAGE_MESSAGES = 1000
+export const MAX_PAGE_MESSAGES = 1000
 
 export interface ApiHandlers {
   /** The daemon does not accept the key. */
@@ -109,9 +109,12 @@ export class Api {
   /**
    * The newest messages of a session, the agent's active one without its id; or the page that ends before a message.
    */
-  session(agentId: string, sessionId: string | undefined, before?: string): Promise<SessionView> {
-    const query =
-      before === undefined ? `?limit=${pageMessages}` : `?limit=${pageMessages}&before=${encodeURIComponent(before)}`
+  session(
+    agentId: string,
+    sessionId: string | undefined,
+    { before, limit = pageMessages }: { readonly before?: string; readonly limit?: number } = {},
+  ): Promise<SessionView> {
+    const query = `?limit=${limit}${before === undefined ? '' : `&before=${encodeURIComponent(before)}`}`
     const path =
       sessionId === undefined
         ? `/api/agents/${encodeURIComponent(agentId)}/session`
@@ -143,6 +146,11 @@ export class Api {
     const path = `/api/agents/${encodeURIComponent(agentId)}/sessions`
     return (await this.#json('POST', path, CreatedSession, {})).session_id
   }
+  /** A copy of a session up to one message, which becomes the active one. */
+  async branch(sessionId: string, messageId: string): Promise<string> {
+    const path = `/api/sessions/${encodeURIComponent(sessionId)}/branch`
+    return (await this.#json('POST', path, CreatedSession, { message: messageId })).session_id
+  }
   /** Puts a file into the workspace of an agent, where a message can refer to it. */
   async upload(
     agentId: string,
@@ -162,6 +170,10 @@ export class Api {
     const response = await this.#accepted(send, 'POST', signal)
     const { file_id: fileId, filename: name } = v.parse(Uploaded, await response.json())
     return { fileId, name }
+  }
+  /** A file that was sent for an agent. */
+  async uploaded(fileId: string): Promise<Blob> {
+    return (await this.#send('GET', `/api/uploads/${encodeURIComponent(fileId)}`, undefined)).blob()
   }
   /** The messages of people and agents that have all of these words, the newest first. */
   searchMessages(text: string, signal: AbortSignal): Promise<FoundMessages> {

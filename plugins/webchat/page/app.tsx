@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Agents } from './agents.tsx'
 import { CanvasReader } from './canvas.tsx'
+import { FileReader } from './sent-image.tsx'
 import { MemoryReader } from './memories.tsx'
 import type { Client } from './client.ts'
 import { Conversation } from './conversation.tsx'
@@ -105,15 +106,17 @@ function Workspace({ client }: { readonly client: Client }) {
         <CanvasReader.Provider value={client.readCanvas}>
           <GuideReader.Provider value={client.readGuide}>
             <MemoryReader.Provider value={memoryUses}>
-              <Conversation
-                key={agent.id}
-                client={client}
-                chat={chat}
-                agent={agent}
-                menuOpen={menu.open}
-                menuButton={menu.button}
-                onMenu={menu.toggle}
-              />
+              <FileReader.Provider value={client.readFile}>
+                <Conversation
+                  key={agent.id}
+                  client={client}
+                  chat={chat}
+                  agent={agent}
+                  menuOpen={menu.open}
+                  menuButton={menu.button}
+                  onMenu={menu.toggle}
+                />
+              </FileReader.Provider>
             </MemoryReader.Provider>
           </GuideReader.Provider>
         </CanvasReader.Provider>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AttachedFile } from './attached.ts'
 import type { Draft, DraftFile } from './drafts.ts'
 import { ClipIcon, CloseIcon } from './icons.tsx'
+import { isImage, SentImage } from './sent-image.tsx'
 import './attachments.css'
 
 export function AttachButton({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }) {
@@ -63,12 +64,18 @@ export function SentFiles({ files }: { readonly files: readonly AttachedFile[] }
   if (files.length === 0) return null
   return (
     <ul class="attachments sent" aria-label="Attached files">
-      {files.map(({ fileId, name }) => (
-        <li key={fileId} class="attachment">
-          <ClipIcon />
-          <span class="attachment-name">{name}</span>
-        </li>
-      ))}
+      {files.map((file) =>
+        isImage(file) ? (
+          <li key={file.fileId}>
+            <SentImage file={file} />
+          </li>
+        ) : (
+          <li key={file.fileId} class="attachment">
+            <ClipIcon />
+            <span class="attachment-name">{file.name}</span>
+          </li>
+        ),
+      )}
     </ul>
   )
 }

@@ -50,7 +50,7 @@ export function ChatHeader(props: HeaderProps) {
       </div>
       {agent.state === 'Paused' && <span class="paused">paused</span>}
       <LinkState link={link} />
-      <button type="button" class="quiet" disabled={chat.busy || entries.length === 0} onClick={onReset}>
+      <button type="button" class="quiet" disabled={entries.length === 0} onClick={onReset}>
         <FreshIcon />
         <span class="wide-label">New conversation</span>
       </button>

@@ -60,6 +60,7 @@ export class Client {
   readonly api: Api
   /** The same function for every drawing of the page. */
   readonly readCanvas = (id: string): Promise<Canvas> => this.api.canvas(id)
+  readonly readFile = (fileId: string): Promise<Blob> => this.api.uploaded(fileId)
   readonly readGuide = (agentId: string): Promise<string> => this.api.guide(agentId)
   #chats = new Map<string, AgentChat>()
   /** The ways to sign in are being loaded, to ask for a key. */
@@ -177,10 +178,12 @@ export class Client {
     if (this.gate.value.state === 'ready') chat.show()
   }
 
-  /** Opens one conversation of an agent. Throws what the daemon refused. */
-  async openSession(agentId: string, sessionId: string): Promise<void> {
+  /** Opens one conversation of an agent, at a message if one is given. Throws what the daemon refused. */
+  async openSession(agentId: string, sessionId: string, messageId?: string): Promise<void> {
     this.select(agentId)
-    await this.selected.value?.open(sessionId)
+    const chat = this.selected.value
+    await chat?.open(sessionId)
+    if (messageId !== undefined) await chat?.reveal(messageId)
   }
 
   /** Whether the daemon answers. Throws when it requires a key. */

@@ -37,7 +37,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
   const [dialog, setDialog] = useState<DialogName>()
   const scroll = useStickyScroll(entries)
   const { problem, dismiss, attempt } = useAttempt()
-  const { send, reset, open, move, loadEarlier } = actionsOf({ client, chat, agent, scroll, attempt })
+  const { send, reset, open, move, loadEarlier, branch } = actionsOf({ client, chat, agent, scroll, attempt })
   useStopOnEscape(chat)
   const connect = (): void => setDialog('connect')
   return (
@@ -61,6 +61,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
         onSend={send}
         onConnect={connect}
         onEarlier={loadEarlier}
+        onBranch={branch}
       />
       <div class="bottom">
         {scroll.away && (
@@ -110,6 +111,11 @@ function actionsOf({ client, chat, agent, scroll, attempt }: ActionDeps) {
       attempt(`${agent.name} could not be ${command === 'suspend' ? 'paused' : 'resumed'}`, () =>
         client.move(agent.id, command),
       ),
+    branch: (turnId: string): void =>
+      attempt('The conversation could not be branched', async () => {
+        await chat.branch(turnId)
+        focusMessageBox()
+      }),
     loadEarlier: (): void =>
       attempt('Earlier messages could not be loaded', () => scroll.keepPosition(() => chat.loadEarlier())),
   }

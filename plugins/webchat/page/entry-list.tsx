@@ -1,7 +1,8 @@
 import type { AgentChat } from './agent-chat.ts'
+import { useEffect } from 'preact/hooks'
 import { ProblemBanner } from './problem.tsx'
 import { LastMessage } from './last-message.tsx'
-import { AnswerItem, QuestionItem } from './message.tsx'
+import { AnswerItem, itemId, QuestionItem } from './message.tsx'
 import { useValue } from './observable.ts'
 import type { StickyScroll } from './sticky-scroll.ts'
 import { openAnswer } from './transcript.ts'
@@ -19,10 +20,11 @@ interface EntryListProps {
   /** Opens what connects a model. */
   readonly onConnect: () => void
   readonly onEarlier: () => void
+  readonly onBranch: (turnId: string) => void
 }
 
 /** The messages of the conversation in view, or why there are none. */
-export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onEarlier }: EntryListProps) {
+export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onEarlier, onBranch }: EntryListProps) {
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
   const hasEarlier = useValue(chat.more)
@@ -56,7 +58,7 @@ export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onE
             Show earlier messages
           </button>
         )}
-        <Entries chat={chat} name={agent.name} onFollow={scroll.follow} />
+        <Entries chat={chat} name={agent.name} scroll={scroll} onBranch={onBranch} />
         <LastMessage
           chat={chat}
           onAgain={() => {
@@ -72,21 +74,26 @@ export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onE
 interface EntriesProps {
   readonly chat: AgentChat
   readonly name: string
-  /** Scrolls along with the next answer. */
-  readonly onFollow: () => void
+  readonly scroll: StickyScroll
+  readonly onBranch: (turnId: string) => void
 }
 
-function Entries({ chat, name, onFollow }: EntriesProps) {
+function Entries({ chat, name, scroll, onBranch }: EntriesProps) {
   const transcript = useValue(chat.transcript)
   const turnStatus = useValue(chat.turnStatus.text)
   const known = useValue(chat.known)
+  const found = useValue(chat.revealed)
   const { entries } = transcript
+  useEffect(() => {
+    const item = found && document.getElementById(itemId({ id: found.entryId }))
+    if (item) scroll.show(item)
+  }, [found])
   const openId = openAnswer(transcript)?.id
   return (
     <ol class="entries">
       {entries.map((entry, index) =>
         entry.kind === 'question' ? (
-          <QuestionItem key={entry.id} question={entry} />
+          <QuestionItem key={entry.id} question={entry} isFound={entry.id === found?.entryId} />
         ) : (
           <AnswerItem
             key={entry.id}
@@ -95,16 +102,18 @@ function Entries({ chat, name, onFollow }: EntriesProps) {
             last={index === entries.length - 1}
             turnStatus={entry.id === openId ? turnStatus : queuedStatus(entry)}
             known={known}
+            isFound={entry.id === found?.entryId}
             onRetryTurn={(turnId) => {
-              onFollow()
+              scroll.follow()
               return chat.retryTurn(turnId)
             }}
             onDropTurn={(turnId) => chat.dropTurn(turnId)}
             onRetry={() => {
-              onFollow()
+              scroll.follow()
               chat.retry()
             }}
             onReload={() => void chat.load()}
+            onBranch={onBranch}
           />
         ),
       )}

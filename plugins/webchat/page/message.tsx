@@ -11,9 +11,12 @@ import { ToolCall } from './tool-call.tsx'
 import { textOf } from './transcript.ts'
 import type { Answer, Cost, Phase, Question, ToolCall as Call } from './transcript.ts'
 
-export function QuestionItem({ question }: { readonly question: Question }) {
+/** The item of an entry, which a search scrolls to. */
+export const itemId = ({ id }: { readonly id: number }): string => `entry-${id}`
+
+export function QuestionItem({ question, isFound }: { readonly question: Question; readonly isFound: boolean }) {
   return (
-    <li class="question">
+    <li id={itemId(question)} tabIndex={-1} class={`question${isFound ? ' found-entry' : ''}`}>
       <h2 class={question.from === undefined ? 'hidden' : 'question-from'}>
         {question.from === undefined ? 'You' : `By ${question.from}`}
       </h2>
@@ -27,6 +30,8 @@ interface AnswerProps {
   readonly answer: Answer
   readonly name: string
   readonly last: boolean
+  /** It was searched for. */
+  readonly isFound: boolean
   /** Why the answer takes long, when it does. */
   readonly turnStatus: string | undefined
   /** Whether the running turns are known: before that, a message without an answer may be in progress. */
@@ -36,13 +41,15 @@ interface AnswerProps {
   readonly onDropTurn: (turnId: string) => Promise<void>
   readonly onRetry: () => void
   readonly onReload: () => void
+  /** A new conversation, with what was said up to this answer. */
+  readonly onBranch: (turnId: string) => void
 }
 
 export function AnswerItem(props: AnswerProps) {
-  const { answer, name, turnStatus } = props
+  const { answer, name, turnStatus, isFound, onBranch } = props
   const isOpen = answer.state === 'thinking' || answer.state === 'streaming'
   return (
-    <li class="answer" aria-busy={isOpen}>
+    <li id={itemId(answer)} tabIndex={-1} class={`answer${isFound ? ' found-entry' : ''}`} aria-busy={isOpen}>
       <Avatar name={name} />
       <div class="answer-body">
         <h2 class="answer-name">{name}</h2>
@@ -58,7 +65,7 @@ export function AnswerItem(props: AnswerProps) {
         <MissingAnswer {...props} />
         {answer.aside !== undefined && <p class="aside">{answer.aside}</p>}
         {answer.problem !== undefined && <AnswerProblem {...props} problem={answer.problem} />}
-        {!isOpen && answer.parts.length > 0 && <Footer answer={answer} />}
+        {!isOpen && answer.parts.length > 0 && <Footer answer={answer} onBranch={onBranch} />}
       </div>
     </li>
   )
@@ -247,9 +254,10 @@ function Unanswered({
   )
 }
 
-function Footer({ answer }: { readonly answer: Answer }) {
+function Footer({ answer, onBranch }: Pick<AnswerProps, 'answer' | 'onBranch'>) {
   const [copied, setCopied] = useState(false)
   const text = textOf(answer.parts)
+  const { turnId, state } = answer
   return (
     <footer class="answer-foot">
       {answer.at !== undefined && <AnswerTime at={answer.at} />}
@@ -269,7 +277,17 @@ function Footer({ answer }: { readonly answer: Answer }) {
           {copied ? 'Copied' : 'Copy'}
         </button>
       )}
-      {answer.turnId !== undefined && <UsedMemories turnId={answer.turnId} />}
+      {turnId !== undefined && state !== 'failed' && (
+        <button
+          type="button"
+          class="foot-copy"
+          title="Begin a new conversation with what was said up to here"
+          onClick={() => onBranch(turnId)}
+        >
+          Branch
+        </button>
+      )}
+      {turnId !== undefined && <UsedMemories turnId={turnId} />}
     </footer>
   )
 }

@@ -33,7 +33,7 @@ export function useSearch(client: Client, text: string) {
 interface FoundListProps {
   readonly client: Client
   readonly search: ReturnType<typeof useSearch>
-  readonly onOpen: (agentId: string, sessionId: string) => void
+  readonly onOpen: (agentId: string, sessionId: string, messageId: string) => void
 }
 
 export function FoundList({ client, search: { found, problem }, onOpen }: FoundListProps) {
@@ -66,15 +66,23 @@ function describe(found: FoundMessages | undefined, count: number): string {
 interface FoundItemProps {
   readonly message: FoundMessage
   readonly agent: string
-  readonly onOpen: (agentId: string, sessionId: string) => void
+  readonly onOpen: (agentId: string, sessionId: string, messageId: string) => void
 }
 
 function FoundItem({ message, agent, onOpen }: FoundItemProps) {
-  const { agent_id: agentId, session_id: sessionId, role, label, snippet, created_at: at } = message
+  const {
+    agent_id: agentId,
+    session_id: sessionId,
+    message_id: messageId,
+    role,
+    label,
+    snippet,
+    created_at: at,
+  } = message
   const who = role === 'user' ? `You to ${agent}` : agent
   const date = new Date(at).toLocaleDateString([], { day: 'numeric', month: 'short', year: 'numeric' })
   return (
-    <button type="button" class="found" onClick={() => onOpen(agentId, sessionId)}>
+    <button type="button" class="found" onClick={() => onOpen(agentId, sessionId, messageId)}>
       <span class="found-where">
         {who} · {date}
         {label !== null && ` · ${label}`}

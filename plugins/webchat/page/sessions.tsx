@@ -34,9 +34,9 @@ export function SessionList({ client, chat, onOpen }: SessionListProps) {
     setProblem(undefined)
     action().catch((error: unknown) => setProblem(explain(error)))
   }
-  const open = (agentId: string, sessionId: string): void =>
+  const open = (agentId: string, sessionId: string, messageId?: string): void =>
     attempt(async () => {
-      await client.openSession(agentId, sessionId)
+      await client.openSession(agentId, sessionId, messageId)
       onOpen()
     })
   return (

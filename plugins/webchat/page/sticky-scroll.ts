@@ -2,6 +2,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** A reader within this distance of the end follows new text. */
 const END_DISTANCE_PX = 60
+/** Above the entry that is shown: room to see what it answers. */
+const ABOVE_PX = 96
 
 export type StickyScroll = ReturnType<typeof useStickyScroll>
 
@@ -50,6 +52,13 @@ export function useStickyScroll(entries: readonly unknown[]) {
     onScroll,
     follow: () => {
       following.current = true
+    },
+    /** Brings an entry into view, and the focus to it. */
+    show: (item: HTMLElement): void => {
+      if (!frame.current) return
+      following.current = false
+      frame.current.scrollTop += item.getBoundingClientRect().top - frame.current.getBoundingClientRect().top - ABOVE_PX
+      item.focus({ preventScroll: true })
     },
     /** Keeps the same entries in view when earlier ones are added above them. */
     keepPosition: async (prepend: () => Promise<void>): Promise<void> => {

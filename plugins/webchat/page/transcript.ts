@@ -26,6 +26,8 @@ export interface Question {
   readonly files: readonly AttachedFile[]
   /** The entry point, when that was not this page. */
   readonly from?: string | undefined
+  /** The recorded message. */
+  readonly messageIds?: readonly string[]
 }
 /** What an answer waits for, as the daemon reports it. */
 export interface Phase {
@@ -55,6 +57,8 @@ export interface Answer {
   readonly phase?: Phase | undefined
   /** The daemon keeps the message whose turn failed or was interrupted: it can be retried or dropped. */
   readonly canRetry?: boolean
+  /** The recorded messages. */
+  readonly messageIds?: readonly string[]
 }
 export type Entry = Question | Answer
 export interface Transcript {
@@ -85,6 +89,9 @@ export function openAnswer(transcript: Transcript): Answer | undefined {
 }
 export function answerOf(transcript: Transcript, turnId: string): Answer | undefined {
   return transcript.entries.findLast((entry): entry is Answer => entry.kind === 'answer' && entry.turnId === turnId)
+}
+export function entryOf({ entries }: Transcript, messageId: string): Entry | undefined {
+  return entries.find(({ messageIds }) => messageIds?.includes(messageId))
 }
 /** The newest message this page sent that the daemon has not named yet. */
 export function unnamed(transcript: Transcript): Answer | undefined {
@@ -272,7 +279,12 @@ class RecordReader {
 
   question(message: SessionMessage): void {
     this.#endQuestion()
-    this.#entries.push({ kind: 'question', id: this.#idFor('question'), ...splitAttached(message.content) })
+    this.#entries.push({
+      kind: 'question',
+      id: this.#idFor('question'),
+      ...splitAttached(message.content),
+      messageIds: idsOf(message),
+    })
     this.#turnId = message.turn_id
     this.#failure = message.failed ? (message.error?.message ?? 'The answer failed.') : undefined
   }
@@ -295,6 +307,7 @@ class RecordReader {
       turnId: message.turn_id,
       canRetry: this.#failure !== undefined || isInterrupted,
       thinking: thoughts === '' ? this.#thoughts.get(message.turn_id) : thoughts,
+      messageIds: [...(begun?.messageIds ?? []), ...idsOf(message)],
     })
   }
 
@@ -333,14 +346,18 @@ class RecordReader {
   }
 }
 
-/** Turns whose cost and failure this page does not know, newest first: messages do not contain them. */
-export function unaccounted({ entries }: Transcript): readonly string[] {
+const idsOf = ({ id }: SessionMessage): readonly string[] => (id === undefined ? [] : [id])
+
+/**
+ * Turns whose cost and failure this page does not know, newest first: messages do not contain them. What is older than
+ * its conversation was copied into it, and is the turn of another one.
+ */
+export function unaccounted({ entries }: Transcript, begunAt = ''): readonly string[] {
+  const isUnaccounted = (entry: Entry): entry is Answer =>
+    entry.kind === 'answer' && entry.cost === undefined && entry.problem === undefined
   return entries
-    .flatMap((entry) =>
-      entry.kind === 'answer' && entry.cost === undefined && entry.problem === undefined && entry.turnId !== undefined
-        ? [entry.turnId]
-        : [],
-    )
+    .filter(isUnaccounted)
+    .flatMap(({ turnId, at }) => (turnId === undefined || (at !== undefined && at < begunAt) ? [] : [turnId]))
     .toReversed()
 }
 export function withAccount(transcript: Transcript, turnId: string, turn: EndedTurn): Transcript {

@@ -42,6 +42,7 @@ export const SessionView = v.object({
   session_id: v.string(),
   active: v.optional(v.boolean(), true),
   message_count: v.number(),
+  created_at: v.optional(v.nullable(v.string())),
   messages: v.array(SessionMessage),
 })
 export type SessionMessage = v.InferOutput<typeof SessionMessage>
@@ -57,6 +58,7 @@ const SessionItem = v.object({
 })
 export type SessionItem = v.InferOutput<typeof SessionItem>
 export const Uploaded = v.object({ file_id: v.string(), filename: v.string() })
+/** Of a new or a branched one. */
 export const CreatedSession = v.object({ session_id: v.string() })
 const FoundMessage = v.object({
   session_id: v.string(),

@@ -134,8 +134,21 @@ test('a picture is dropped or pasted, goes to the model as a picture, and needs 
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.locator('.answer', { hasText: 'A red dot.' }).locator('.answer-foot').waitFor()
   expect(await page.locator('.bubble').allInnerTexts()).toEqual(['See the attached files.'])
-  expect(await sent(page).getByRole('listitem').allInnerTexts()).toEqual(['dot.png', 'copied.png'])
+  const pictures = () =>
+    sent(page)
+      .getByRole('img')
+      .evaluateAll((images) =>
+        images.map((image) => [image.getAttribute('alt'), (image as HTMLImageElement).naturalWidth]),
+      )
+  const both = [
+    ['dot.png', 1],
+    ['copied.png', 1],
+  ]
+  await expect.poll(pictures).toEqual(both)
+  await screenshot(tab, 'pictures')
   expect(JSON.stringify(stage.fake.requests[0]).split('data:image/png;base64,')).toHaveLength(3)
+  await page.reload()
+  await expect.poll(pictures).toEqual(both)
   expect(tab.complaints).toEqual([])
 })
 
