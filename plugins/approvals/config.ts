@@ -76,6 +76,13 @@ export const ApprovalsConfig = fileOnly(
       10,
       3600,
     ),
+    agent_timeout_secs: v.optional(
+      v.pipe(
+        v.record(v.string(), v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(3600))),
+        v.description('The same for single agents, by id or by name.'),
+      ),
+      {},
+    ),
     session_scope: fields.flag('Let one answer approve the same kind of call until the session ends.', {}, true),
     grants_per_session: fields.integer('Standing approvals that one session may have.', 50, 1, 1000),
     pending_per_agent: fields.integer('Requests of one agent that may wait for a person at the same time.', 5, 1, 100),

@@ -110,6 +110,7 @@ async function openEscalator(
 function limitsOf(config: ApprovalsConfig): ApprovalServiceDeps['limits'] {
   return {
     timeoutSecs: config.timeout_secs,
+    agentTimeoutSecs: new Map(Object.entries(config.agent_timeout_secs)),
     pendingPerAgent: config.pending_per_agent,
     payloadBytes: config.payload_bytes,
     keepDays: config.keep_days,

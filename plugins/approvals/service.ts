@@ -21,6 +21,8 @@ export interface ApprovalServiceDeps {
   readonly clock: Clock
   readonly limits: {
     readonly timeoutSecs: number
+    /** Of single agents, by id or by name. */
+    readonly agentTimeoutSecs: ReadonlyMap<string, number>
     readonly pendingPerAgent: number
     readonly payloadBytes: number
     readonly keepDays: number
@@ -94,7 +96,9 @@ export class ApprovalService implements Approvals {
     const form = input.form && (await import('./form/parse.ts')).parseForm(input.form)
     // Two people cannot fill in one form, and an answer permits nothing.
     const needed = !form && limits.twoPeople.some((rule) => matches(rule, input)) ? 2 : 1
-    const timeoutSecs = input.timeoutSecs ?? limits.timeoutSecs
+    const { agentTimeoutSecs: ofAgent } = limits
+    const timeoutSecs =
+      input.timeoutSecs ?? ofAgent.get(input.agentId) ?? ofAgent.get(input.agentName) ?? limits.timeoutSecs
     const lasting = input.lasting === true || this.#deps.isLasting(input.tool)
     const approval = toPending({ ...input, lasting }, clock.now(), { timeoutSecs, needed, form })
     // No agent can ask too often then, and runs of workflows are limited themselves.

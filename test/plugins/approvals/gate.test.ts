@@ -95,6 +95,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       holds: (remembered) => ![...revoked].some((one) => 'id' in one && one.id === remembered),
       limits: {
         timeoutSecs: settings.timeout_secs,
+        agentTimeoutSecs: new Map(Object.entries(settings.agent_timeout_secs)),
         pendingPerAgent: settings.pending_per_agent,
         payloadBytes: settings.payload_bytes,
         keepDays: settings.keep_days,
@@ -360,7 +361,10 @@ describe.each(engines)('the gate on %s', (engine) => {
   })
 
   it('counts as rejected when nobody answers in time', async () => {
-    const { gate, service, clock, lines } = await start(engine, { timeout_secs: 30 })
+    const { gate, service, clock, lines } = await start(engine, {
+      timeout_secs: 60,
+      agent_timeout_secs: { somebody: 10, [agent.id]: 30, [agent.name]: 20 },
+    })
     const call = gate(attempt())
     const [request] = await pending(service)
     clock.advance(29_999)

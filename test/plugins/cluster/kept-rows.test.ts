@@ -201,6 +201,7 @@ describe('rows in memory', () => {
         holds: () => true,
         limits: {
           timeoutSecs: 60,
+          agentTimeoutSecs: new Map(),
           pendingPerAgent: 5,
           payloadBytes: 1_000,
           keepDays: 1,
