@@ -34,7 +34,14 @@ export function ApprovalActions({ approval, now, payloadId, isLoaded, onAnswer }
   }
   return (
     <div ref={box} class="approval-actions">
-      <Deadline expiresAt={approval.expires_at} now={now} />
+      <div class="approval-hints">
+        <Deadline expiresAt={approval.expires_at} now={now} />
+        {approval.scopes.includes('once') && !approval.form && !isRejecting && (
+          <p class="hint approval-keys" aria-hidden="true">
+            <kbd>Y</kbd> approves once, <kbd>N</kbd> rejects
+          </p>
+        )}
+      </div>
       {isRejecting ? (
         <Rejection
           id={approval.id}
@@ -79,7 +86,7 @@ interface ChoicesProps {
 function Choices({ approval, payloadId, canReject, canApprove, onApprove, onReject }: ChoicesProps) {
   return (
     <>
-      <button type="button" disabled={!canReject} aria-describedby={payloadId} onClick={onReject}>
+      <button type="button" disabled={!canReject} aria-describedby={payloadId} aria-keyshortcuts="n" onClick={onReject}>
         Reject
       </button>
       {approval.scopes.includes('session') && (
@@ -99,6 +106,7 @@ function Choices({ approval, payloadId, canReject, canApprove, onApprove, onReje
           class="primary"
           disabled={!canApprove}
           aria-describedby={payloadId}
+          aria-keyshortcuts={approval.form ? undefined : 'y'}
           onClick={() => onApprove('once')}
         >
           {approval.form ? 'Send' : 'Approve once'}

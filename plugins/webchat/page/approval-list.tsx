@@ -107,7 +107,15 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
   const payloadId = `action-${approval.id}`
   const intent = approval.intent === '' ? `use ${approval.tool_name}` : approval.intent
   return (
-    <article class={`approval ${approval.risk_level}`} aria-labelledby={titleId}>
+    // A click on it gives it the focus, without which its keys do nothing.
+    <article
+      class={`approval ${approval.risk_level}`}
+      aria-labelledby={titleId}
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (pressAnswer(event.currentTarget, event)) event.preventDefault()
+      }}
+    >
       <header>
         <WarningIcon />
         <h2 id={titleId}>
@@ -139,6 +147,16 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
       />
     </article>
   )
+}
+
+/** Whether a key was an answer. Text that is typed is none, nor is a key that is held down since the card before. */
+function pressAnswer(card: HTMLElement, event: KeyboardEvent): boolean {
+  const { target, key } = event
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !/^[yn]$/i.test(key)) return false
+  if (target instanceof Element && target.closest('input, select, textarea')) return false
+  const button = card.querySelector<HTMLButtonElement>(`button[aria-keyshortcuts=${key.toLowerCase()}]`)
+  button?.click()
+  return button !== null
 }
 
 function describePeople({ first_approved_by: first }: Approval): string {
