@@ -23,6 +23,7 @@ const refresh = livePage({
   },
   words: ['agent'],
   everyMs: POLL_MS,
+  onOpen: () => void editNamed(),
 })
 
 function render(agents) {
@@ -111,6 +112,16 @@ function showMistake(area, error) {
   area.focus()
   area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0))
 }
+
+/** `#edit=<id>`: the chat page links to the manifest of an agent. */
+async function editNamed() {
+  const id = /^#edit=([\da-f-]{36})$/.exec(location.hash)?.[1]
+  if (id === undefined) return
+  // A reload does not open it again.
+  history.replaceState(undefined, '', location.pathname)
+  await edit(id)
+}
+addEventListener('hashchange', () => void editNamed())
 
 async function edit(id) {
   await attempt(async () => {

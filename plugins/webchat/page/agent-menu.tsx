@@ -60,7 +60,7 @@ export function AgentMenu({ agent, editUrl, onDialog, onMove }: AgentMenuProps) 
         <ul id="agent-actions">
           {editUrl !== undefined && (
             <li>
-              <a href={editUrl}>Edit</a>
+              <a href={`${editUrl}#edit=${agent.id}`}>Edit</a>
             </li>
           )}
           {item('Duplicate …', () => onDialog('duplicate'))}
