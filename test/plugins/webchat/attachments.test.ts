@@ -222,7 +222,7 @@ test('a message with a file waits for the answer before it, and can be taken bac
   expect(tab.complaints).toEqual([])
 })
 
-test('on a phone files are attached, and no hint about keys is there', async () => {
+test('on a phone files are attached, no hint about keys is there, and what waits can be taken back', async () => {
   await using stage = await stageOf()
   await using tab = await openTab(browser, stage.host.url, {
     viewport: { width: 1024, height: 700 },
@@ -240,4 +240,13 @@ test('on a phone files are attached, and no hint about keys is there', async () 
   await screenshot(tab, 'phone-chips')
   expect(await accessibilityProblems(page)).toEqual([])
   expect(await page.locator('.composer-hint').isVisible()).toBe(false)
+  const slow = byHand()
+  stage.fake.script({ text: slow.text })
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await boxOf(page).fill('a long message that waits for the answer before it and does not fit into one line')
+  await page.getByRole('button', { name: 'Send after this answer' }).click()
+  const back = await page.getByRole('button', { name: 'Take back' }).boundingBox()
+  await screenshot(tab, 'phone-queue')
+  expect(back && back.x + back.width).toBeLessThanOrEqual(360)
+  slow.end()
 })
