@@ -82,9 +82,9 @@ export class Notifications {
     let cursor: string | undefined
     for (let page = 0; page < MAX_PAGES; page++) {
       const { listed, next } = await this.#page(cursor, signal)
-      const fresh = listed.filter(({ at, notification: { uri } }) => at >= oldest && !this.#seen.has(uri))
-      found.push(...fresh)
-      if (fresh.length === 0 || next === undefined) return inOrder(found)
+      found.push(...listed.filter(({ at, notification: { uri } }) => at >= oldest && !this.#seen.has(uri)))
+      // A page of those that were seen can have later ones below it.
+      if (listed.some(({ at }) => at < oldest) || next === undefined) return inOrder(found)
       cursor = next
     }
     this.#link.log.warn(`More than ${found.length} posts came on Bluesky meanwhile: older ones are left out`)

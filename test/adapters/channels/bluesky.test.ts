@@ -106,15 +106,16 @@ describe('receiving on Bluesky', () => {
 
   it('finds a post that is listed below newer ones, and passes none on twice', async () => {
     await using it = await openStage()
-    await it.fake.deliver({ text: 'newer' })
-    await it.stage.test.waitForReceived(1)
+    // More than a page, all of which was read.
+    for (let index = 0; index < 60; index++) await it.fake.deliver({ text: `newer ${index}` })
+    await it.stage.test.waitForReceived(60)
     const earlier = post('clocks differ')
     it.fake.list({ ...earlier, indexedAt: new Date(1_763_640_000_500).toISOString() })
-    expect((await it.stage.test.waitForReceived(2))[1]?.text).toBe('clocks differ')
+    expect((await it.stage.test.waitForReceived(61))[60]?.text).toBe('clocks differ')
     await it.stage.test.waitForSleep()
     await it.fake.deliver({ text: 'last' })
-    await it.stage.test.waitForReceived(3)
-    expect(it.stage.test.deliveries).toBe(3)
+    await it.stage.test.waitForReceived(62)
+    expect(it.stage.test.deliveries).toBe(62)
   })
 
   it('marks posts as seen once they are durable', async () => {

@@ -255,7 +255,9 @@ export class FakeBluesky implements FakePlatform {
     const reasons = query.getAll('reasons')
     const limit = Number(query.get('limit') ?? 50)
     const from = Number(query.get('cursor') ?? 0)
-    const all = this.#notifications.filter(({ reason }) => reasons.length === 0 || reasons.includes(String(reason)))
+    const all = this.#notifications
+      .filter(({ reason }) => reasons.length === 0 || reasons.includes(String(reason)))
+      .toSorted((one, other) => String(other['indexedAt']).localeCompare(String(one['indexedAt'])))
     const page = all.slice(from, from + limit)
     const more = from + limit < all.length ? { cursor: String(from + limit) } : {}
     return { status: 200, body: { notifications: page, ...more } }
