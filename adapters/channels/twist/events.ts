@@ -110,6 +110,11 @@ export class TwistEvents {
     let from = known === undefined ? undefined : known + 1
     for (;;) {
       const page = await this.#api.entries(kind, id, from)
+      // The latest ones, and those before them can be new, too.
+      if (from === undefined && page.length >= PAGE && page.every((raw) => this.#isNew(raw))) {
+        from = 0
+        continue
+      }
       const later = page.filter(({ obj_index: index }) => index > last).toSorted(byIndex)
       for (const raw of later) {
         const entry = v.safeParse(Entry, raw)
@@ -121,6 +126,10 @@ export class TwistEvents {
       if (later.length < PAGE || from === undefined) return last
       from = last + 1
     }
+  }
+
+  #isNew(raw: unknown): boolean {
+    return !v.is(Entry, raw) || raw.posted_ts >= this.#start
   }
 
   async #receive(entry: Entry | Thread, place: Place): Promise<void> {

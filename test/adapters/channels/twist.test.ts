@@ -119,6 +119,18 @@ describe('twist', () => {
     expect(received.map(({ text }) => text)).toEqual(Array.from({ length: 120 }, (_, index) => `m${index}`))
   })
 
+  it('reads all of a conversation that began while it was away', async () => {
+    const fake = await FakeTwist.start()
+    await using stage = new ChannelStage(adapter, fake)
+    await stage.open()
+    stage.test.state.set('start', '0')
+    await stage.connection[Symbol.asyncDispose]()
+    for (let index = 0; index < 120; index++) await fake.write({ text: `m${index}` }, { isQuiet: true })
+    await stage.reopen()
+    const received = await stage.test.waitForReceived(120)
+    expect(received.map(({ text }) => text)).toEqual(Array.from({ length: 120 }, (_, index) => `m${index}`))
+  })
+
   it('marks as read what is durable, and then asks for nothing more', async () => {
     await using it = await openStage()
     await it.fake.write({ text: 'hi', isGroup: true })
