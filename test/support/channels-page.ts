@@ -54,12 +54,19 @@ const RECEIVES: Readonly<Record<string, readonly string[]>> = {
   gotify: ['WebSocket'],
   mqtt: ['TCP', 'WebSocket'],
 }
-/** What the code of an adapter has to use for that. */
-const NEEDED: Readonly<Record<string, RegExp>> = {
+/** What the code of an adapter uses for that. */
+const USED: Readonly<Record<string, RegExp>> = {
   WebSocket: /\bwebSocket\(/i,
-  webhook: /\bwebhook\b/,
+  webhook: /\bwebhook(?:: \(|\(request|: async)/,
   program: /startProgram\(/,
+  IMAP: /'imapflow'/,
+  polling: /pollInBackground\(|\.sync\(/,
+  'event stream': /streamIdleMs/,
+  TCP: /\.connect\(\{|\bconnect: /,
+  'linked phone': /baileys/,
 }
+/** Those that code uses for nothing else: who uses one receives by it. */
+const TELLING: ReadonlySet<string> = new Set(['WebSocket', 'webhook', 'program', 'IMAP'])
 const PACKAGE = /(?:from |import\(|require\()'((?!node:|svc\/|vitest|valibot|uuid|\.)[^']+)'/g
 
 interface Row {
@@ -105,9 +112,14 @@ async function rowOf({ name, title }: { readonly name: string; readonly title: s
   }
   const transports = RECEIVES[name] ?? []
   const code = codeOf(folder)
-  const missing = transports.filter((transport) => NEEDED[transport]?.test(code) === false)
-  if (transports.length === 0 || missing.length > 0)
-    throw new Error(`${name}: how do messages come? Its code has nothing of ${missing.join(', ') || 'what is listed'}`)
+  const used = Object.keys(USED).filter((transport) => USED[transport]?.test(code))
+  const missing = transports.filter((transport) => !used.includes(transport))
+  const unlisted = used.filter((transport) => TELLING.has(transport) && !transports.includes(transport))
+  if (transports.length === 0 || missing.length > 0 || unlisted.length > 0)
+    throw new Error(
+      `${name}: how do messages come? Its code has nothing of ${missing.join(', ') || 'none'}, and has ` +
+        `${unlisted.join(', ') || 'nothing'} that is not listed`,
+    )
   return { name, title, adapter, transports, tested: testedAgainst(folder) }
 }
 
