@@ -42,7 +42,7 @@ export default defineCommand({
     'again. Channels, schedules and triggers come over disabled.',
   args: {
     path: { type: 'positional', required: false, description: 'Folder of the other system; found by itself without' },
-    from: { type: 'string', description: 'openclaw, openfang or librefang', valueHint: 'openclaw' },
+    from: { type: 'string', description: 'openclaw, openfang or librefang', valueHint: 'system' },
     'dry-run': { type: 'boolean', description: 'Say what would come over, and make nothing' },
     ...clientArgs,
   },
@@ -52,6 +52,8 @@ export default defineCommand({
     ['svc migrate ~/.openclaw', 'take it over; the report is kept in the home'],
   ],
   async run(args) {
+    if (args.path !== undefined && args.from !== undefined)
+      throw new Failure(exits.usage, 'name a folder or --from, not both: of which system a folder is, is seen in it')
     const source = args.path === undefined ? args.from : resolve(args.path)
     if (source === undefined) return await listSources(args)
     const answer = await callDaemon(await connect(args), (client) =>

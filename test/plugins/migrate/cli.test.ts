@@ -25,6 +25,10 @@ it('says what would come over, takes it over, and says what to do about what is 
     code: exits.usage,
     stderr: expect.stringContaining('AutoGPT is not supported'),
   })
+  expect(await svc(source, '--from', 'openfang')).toMatchObject({
+    code: exits.usage,
+    stderr: expect.stringContaining('not both'),
+  })
   expect((await svc(join(source, 'gone'))).code).toBe(exits.notFound)
   expect((await svc(join(source, 'sessions'))).code).toBe(exits.usage)
   expect(host.defects()).toEqual([])
