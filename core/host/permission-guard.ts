@@ -112,10 +112,8 @@ function refusal(plugin: string, kind: string, name: string | undefined, log: Co
 }
 
 function createRequire(definition: AnyPlugin, log: ConsolaInstance): Require {
-  // Most plugins ask for nothing while they start.
-  let permissions: readonly string[] | undefined
+  const permissions = permissionsOf(definition)
   return (kind, name) => {
-    permissions ??= permissionsOf(definition)
     const wanted = name === undefined ? kind : `${kind}:${name}`
     if (!permissions.some((known) => coversPermission(known, wanted))) throw refusal(definition.name, kind, name, log)
   }
