@@ -46,7 +46,7 @@ export default definePlugin({
       title: 'Schedules',
       group: 'Automation',
       file: 'pages/schedules.html',
-      assets: ['schedule-card.js', 'schedules.css', 'schedules.js'],
+      assets: ['schedule-card.js', 'new-schedule.js', 'schedules.css', 'schedules.js'],
     },
   ],
   setup(ctx) {

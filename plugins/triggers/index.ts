@@ -46,7 +46,7 @@ export default definePlugin({
       title: 'Triggers',
       group: 'Automation',
       file: 'pages/triggers.html',
-      assets: ['trigger-card.js', 'triggers.css', 'triggers.js'],
+      assets: ['trigger-card.js', 'new-trigger.js', 'triggers.css', 'triggers.js'],
     },
   ],
   setup(ctx) {

@@ -36,7 +36,7 @@ function targetText({ kind, channel, to, url }) {
   return kind === 'webhook' ? url : 'the chat in which the agent answered last'
 }
 
-export function scheduleCard(schedule, { agent, history, onRun, onEnable, onHistory }) {
+export function scheduleCard(schedule, { agent, history, onRun, onEnable, onHistory, onRemove }) {
   const {
     id,
     name,
@@ -79,6 +79,7 @@ export function scheduleCard(schedule, { agent, history, onRun, onEnable, onHist
       button(`run ${id}`, 'Run now', name, onRun, !enabled),
       button(`enable ${id}`, enabled ? 'Disable' : 'Enable', name, onEnable),
       button(`history ${id}`, history ? 'Hide history' : 'History', name, onHistory),
+      button(`remove ${id}`, 'Remove', name, onRemove),
     ),
     history && historyList(history),
   )

@@ -1,4 +1,5 @@
 import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
+import { askForSchedule } from './new-schedule.js'
 import { scheduleCard } from './schedule-card.js'
 
 const POLL_MS = 5000
@@ -8,7 +9,7 @@ let drawn = ''
 const histories = new Map()
 
 const refresh = livePage({
-  content: [byId('schedules')],
+  content: [byId('bar'), byId('schedules')],
   submit: 'Show the schedules',
   async load() {
     const [{ schedules }, agents] = await Promise.all([call('GET', '/api/schedules'), call('GET', '/api/agents')])
@@ -27,7 +28,7 @@ function render(schedules, agents) {
   const names = new Map(agents.map(({ id, name }) => [id, name]))
   byId('count').textContent =
     schedules.length === 0
-      ? 'There are no schedules yet.'
+      ? 'There are no schedules yet. One asks an agent something at certain times.'
       : schedules.length === 1
         ? 'One schedule'
         : `${schedules.length} schedules`
@@ -40,6 +41,7 @@ function render(schedules, agents) {
         onRun: () => askToRun(schedule),
         onEnable: () => attempt(() => enable(schedule)),
         onHistory: () => attempt(() => toggleHistory(schedule)),
+        onRemove: () => askToRemove(schedule),
       }),
     ),
   )
@@ -71,10 +73,26 @@ function askToRun({ id, name, prompt }) {
   })
 }
 
+function askToRemove({ id, name }) {
+  openDialog({
+    title: `Remove “${name}”?`,
+    content: element('p', {}, 'It runs no more, and its history is deleted. A run that has begun ends.'),
+    confirm: 'Remove',
+    isDangerous: true,
+    async submit() {
+      await call('DELETE', `/api/schedules/${id}`)
+      await finish(`“${name}” is removed.`)
+    },
+  })
+}
+
 /** Says what was done, and shows what it changed. */
 async function finish(text) {
   await refresh()
   show('notice', text)
 }
 
+byId('add').addEventListener('click', () =>
+  attempt(async () => askForSchedule(await call('GET', '/api/agents'), finish)),
+)
 void refresh()

@@ -9,7 +9,7 @@ export function patternText({ pattern }) {
     .join(', ')
 }
 
-export function triggerCard(trigger, { agent, history, onEnable, onHistory }) {
+export function triggerCard(trigger, { agent, history, onEnable, onHistory, onRemove }) {
   const { id, enabled, reason, prompt_template: prompt, fire_count: count, max_fires: max, last_fired: last } = trigger
   const name = patternText(trigger)
   return element(
@@ -38,6 +38,7 @@ export function triggerCard(trigger, { agent, history, onEnable, onHistory }) {
       { className: 'actions start' },
       button(`enable ${id}`, enabled ? 'Disable' : 'Enable', name, onEnable),
       button(`history ${id}`, history ? 'Hide history' : 'History', name, onHistory),
+      button(`remove ${id}`, 'Remove', name, onRemove),
     ),
     history && historyList(history),
   )

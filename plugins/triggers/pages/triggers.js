@@ -1,4 +1,5 @@
-import { attempt, byId, call, livePage, replace, show } from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
+import { askForTrigger } from './new-trigger.js'
 import { patternText, triggerCard } from './trigger-card.js'
 
 const POLL_MS = 5000
@@ -8,7 +9,7 @@ let drawn = ''
 const histories = new Map()
 
 const refresh = livePage({
-  content: [byId('triggers')],
+  content: [byId('bar'), byId('triggers')],
   submit: 'Show the triggers',
   async load() {
     const [triggers, agents] = await Promise.all([call('GET', '/api/triggers'), call('GET', '/api/agents')])
@@ -30,7 +31,9 @@ function render(triggers, agents) {
   drawn = now
   const names = new Map(agents.map(({ id, name }) => [id, name]))
   byId('count').textContent =
-    triggers.length === 0 ? 'There are no triggers yet.' : `${triggers.length} that wait for something to happen`
+    triggers.length === 0
+      ? 'There are no triggers yet. One asks an agent something when something happens.'
+      : `${triggers.length} that wait for something to happen`
   replace(
     byId('triggers'),
     triggers.map((trigger) => {
@@ -40,6 +43,7 @@ function render(triggers, agents) {
         history: histories.get(trigger.id),
         onEnable: () => attempt(() => enable(trigger)),
         onHistory: () => attempt(() => toggleHistory(trigger)),
+        onRemove: () => askToRemove(trigger),
       })
     }),
   )
@@ -48,12 +52,34 @@ function render(triggers, agents) {
 async function enable(trigger) {
   const { id, enabled } = trigger
   await call('PUT', `/api/triggers/${id}`, { enabled: !enabled })
-  await refresh()
-  show('notice', `“${patternText(trigger)}” is ${enabled ? 'disabled' : 'enabled'}.`)
+  await finish(`“${patternText(trigger)}” is ${enabled ? 'disabled' : 'enabled'}.`)
 }
 async function toggleHistory({ id }) {
   if (!histories.delete(id)) histories.set(id, [])
   await refresh()
 }
 
+function askToRemove(trigger) {
+  const name = patternText(trigger)
+  openDialog({
+    title: `Remove “${name}”?`,
+    content: element('p', {}, 'It fires no more, and its history is deleted.'),
+    confirm: 'Remove',
+    isDangerous: true,
+    async submit() {
+      await call('DELETE', `/api/triggers/${trigger.id}`)
+      await finish(`“${name}” is removed.`)
+    },
+  })
+}
+
+/** Says what was done, and shows what it changed. */
+async function finish(text) {
+  await refresh()
+  show('notice', text)
+}
+
+byId('add').addEventListener('click', () =>
+  attempt(async () => askForTrigger(await call('GET', '/api/agents'), finish)),
+)
 void refresh()

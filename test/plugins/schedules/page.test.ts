@@ -48,5 +48,22 @@ it('shows schedules with their next times, runs one, shows its history and disab
   await card.getByText('disabled by hand').waitFor()
   await card.getByRole('button', { name: 'Enable: news' }).click()
   await page.getByText('“news” is enabled.').waitFor()
-  expect(tab.complaints).toEqual([])
+
+  await page.getByRole('button', { name: 'New schedule' }).click()
+  await dialog.getByLabel('When').fill('now and then')
+  await dialog.getByLabel('What it is asked').fill('Look')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await dialog
+    .getByRole('alert')
+    .filter({ hasText: /every 10 minutes/ })
+    .waitFor()
+  await dialog.getByLabel('When').fill('every 10 minutes')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('“Look” runs').waitFor()
+  await page.getByRole('button', { name: 'Remove: Look' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('“Look” is removed.').waitFor()
+  await page.getByText('One schedule').waitFor()
+  // What the form refuses is on purpose.
+  expect(tab.complaints.filter((text) => !text.includes('status of 400'))).toEqual([])
 })
