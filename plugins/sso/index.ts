@@ -14,6 +14,26 @@ export default definePlugin({
   sections: { external_auth: v.optional(ExternalAuth, {}) },
   requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon, snapshots: DatabaseSnapshots },
   migrations,
+  pages: [
+    {
+      path: 'sign-ins',
+      title: 'Sign-ins',
+      group: 'Operations',
+      table: {
+        route: '/api/auth/sessions',
+        rows: 'sessions',
+        columns: [
+          { field: 'name', title: 'Name' },
+          { field: 'email', title: 'Address' },
+          { field: 'provider', title: 'Provider' },
+          { field: 'created_at', title: 'Since' },
+          { field: 'expires_at', title: 'Until' },
+        ],
+        empty: 'Nobody is signed in. [external_auth] in config.toml lets people sign in with a provider.',
+      },
+      actions: [{ title: 'End', method: 'DELETE', route: '/api/auth/sessions/:id', dangerous: true }],
+    },
+  ],
   async setup({
     config: { external_auth: section },
     credentials,

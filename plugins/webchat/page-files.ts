@@ -8,6 +8,7 @@ const MAX_BYTES = 16_777_216
 
 /** What pages share, in `pages/kit`. */
 const KIT: ReadonlySet<string> = new Set([
+  'address.js',
   'api.js',
   'colors.css',
   'credential.js',

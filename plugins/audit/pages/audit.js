@@ -3,6 +3,7 @@ import {
   call,
   element,
   facts,
+  keepInAddress,
   livePage,
   openDialog,
   replace,
@@ -14,7 +15,8 @@ import {
 
 const POLL_MS = 30_000
 const PAGE = 50
-const filter = { event_type: '', agent_id: '' }
+keepInAddress(byId('event-type'), byId('agent'))
+const filter = { event_type: byId('event-type').value, agent_id: byId('agent').value }
 /** Older entries that were asked for. */
 let older = []
 let names = new Map()

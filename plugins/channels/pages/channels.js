@@ -1,4 +1,4 @@
-import { byId, call, livePage, openDialog, replace, show } from '../../kit/kit.js'
+import { byId, call, keepInAddress, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { channelList } from './channel-list.js'
 import { channelPanel, readChannel } from './panel.js'
 
@@ -78,4 +78,5 @@ byId('reload').addEventListener('click', () =>
     },
   }),
 )
+keepInAddress(byId('filter'), byId('which'))
 void refresh()

@@ -1,4 +1,15 @@
-import { attempt, byId, call, element, livePage, openDialog, openLogin, replace, show } from '../../kit/kit.js'
+import {
+  attempt,
+  byId,
+  call,
+  element,
+  keepInAddress,
+  livePage,
+  openDialog,
+  openLogin,
+  replace,
+  show,
+} from '../../kit/kit.js'
 import { askToAdd } from './add-dialog.js'
 import { catalogueCard, installedCard } from './integration-card.js'
 
@@ -38,7 +49,7 @@ function render() {
   replace(
     byId('installed'),
     installed.length === 0
-      ? [element('p', { className: 'hint' }, 'Nothing was added yet.')]
+      ? [element('p', { className: 'hint' }, 'Nothing was added yet. Choose a service below: agents get its tools.')]
       : installed.map((each) => installedCard(each, { health: healthOf.get(each.id), ...actionsOf(each) })),
   )
   const shown = integrations.filter((each) => matches(each, search, category))
@@ -139,5 +150,6 @@ async function orSay(work) {
   await attempt(work)
 }
 
+keepInAddress(byId('search'), byId('category'))
 for (const id of ['search', 'category']) byId(id).addEventListener('input', render)
 void refresh()

@@ -1,4 +1,4 @@
-import { byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
+import { byId, call, element, facts, isThisBrowser, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 10_000
 let drawn = ''
@@ -20,7 +20,16 @@ function render({ devices }) {
   drawn = now
   const count = devices.length === 1 ? 'One device is paired.' : `${devices.length || 'No'} devices are paired.`
   replace(byId('summary'), [button('Pair a device', '', askForCode), element('span', {}, count)])
-  replace(byId('devices'), devices.map(deviceCard))
+  replace(
+    byId('devices'),
+    devices.length === 0 &&
+      element(
+        'p',
+        { className: 'hint' },
+        'A device, such as a phone or a browser that is to be remembered, gets a key of its own, which can be taken back.',
+      ),
+    devices.map(deviceCard),
+  )
 }
 
 function deviceCard(device) {
@@ -33,6 +42,7 @@ function deviceCard(device) {
       { className: 'card-top' },
       element('h2', {}, name),
       platform && element('span', { className: 'badge' }, platform),
+      isThisBrowser(id) && element('span', { className: 'badge good' }, 'this browser'),
     ),
     element(
       'dl',

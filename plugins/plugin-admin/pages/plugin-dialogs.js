@@ -1,4 +1,4 @@
-import { call, element, openDialog } from '../../kit/kit.js'
+import { attempt, call, element, follow, openDialog, time } from '../../kit/kit.js'
 
 /** Asks, reloads the plugin, and passes what came of it to `onDone`; `onFailed` draws what the failure left. */
 export function askToReload(name, { onDone, onFailed }) {
@@ -50,6 +50,32 @@ export function askToRemove({ name, path }, { onDone }) {
     onError({ message }) {
       further.hidden = !message.includes('is needed by')
     },
+  })
+}
+
+const MAX_LINES = 100
+
+/** Shows the last lines that the plugin wrote to the log. */
+export function showLog(name) {
+  return attempt(async () => {
+    const query = new URLSearchParams({ filter: name, level: 'debug', tail: '500', follow: 'false' })
+    const lines = []
+    for await (const line of follow(`/api/logs/stream?${query}`)) if (line.tag === name) lines.push(line)
+    openDialog({
+      title: `Log of ${name}`,
+      content: [
+        lines.length === 0 && element('p', {}, 'It has written nothing lately.'),
+        element(
+          'ol',
+          { className: 'log', 'aria-label': `Lines of ${name}`, tabindex: lines.length > 0 && '0' },
+          lines
+            .slice(-MAX_LINES)
+            .map(({ timestamp, level, message }) =>
+              element('li', {}, time(timestamp), ' ', element('b', {}, level), ` ${message}`),
+            ),
+        ),
+      ],
+    })
   })
 }
 

@@ -1,7 +1,7 @@
-import { byId, call, element, livePage, replace, show } from '../../kit/kit.js'
+import { byId, call, element, keepInAddress, livePage, replace, show } from '../../kit/kit.js'
 import { openInstall, prepareInstall } from './install.js'
 import { pluginCard } from './plugin-card.js'
-import { askToReload, askToRemove } from './plugin-dialogs.js'
+import { askToReload, askToRemove, showLog } from './plugin-dialogs.js'
 
 /** What is not logged, such as a counter, is seen after this time. */
 const POLL_MS = 10_000
@@ -43,8 +43,9 @@ function matches({ name, registered }, filter) {
 function actionsOf(plugin) {
   const { name } = plugin
   const Reload = () => askToReload(name, { onDone: finish, onFailed: refresh })
-  if (!isOwn(plugin)) return { Reload }
-  return { Reload, Update: () => void update(name), Remove: () => askToRemove(plugin, { onDone: finish }) }
+  const Log = () => showLog(name)
+  if (!isOwn(plugin)) return { Log, Reload }
+  return { Log, Reload, Update: () => void update(name), Remove: () => askToRemove(plugin, { onDone: finish }) }
 }
 
 /** From where it was installed; a plugin that was written in place came from nowhere. */
@@ -63,6 +64,7 @@ async function finish(text) {
   show('notice', text)
 }
 
+keepInAddress(byId('filter'))
 byId('filter').addEventListener('input', render)
 prepareInstall(({ name, version, status }) => finish(`${name} ${version} is ${status}.`))
 void refresh()

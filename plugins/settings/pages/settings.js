@@ -1,6 +1,18 @@
-import { attempt, byId, call, element, livePage, openDialog, replace, show, whileBusy } from '../../kit/kit.js'
+import {
+  attempt,
+  byId,
+  call,
+  element,
+  keepInAddress,
+  livePage,
+  openDialog,
+  replace,
+  show,
+  whileBusy,
+} from '../../kit/kit.js'
 
 const POLL_MS = 60_000
+keepInAddress(byId('search'), byId('changed'))
 let [schema, config] = [{ properties: {} }, { config: {}, sources: {}, restart_required: [] }]
 
 const refresh = livePage({
@@ -49,16 +61,24 @@ function draw() {
     const text = `${setting.key} ${setting.of.description ?? ''}`.toLowerCase()
     return words.every((word) => text.includes(word)) && !(onlyChanged && isDefault(setting))
   })
-  const sections = Map.groupBy(found, ({ section }) => section)
+  // First those at the top of the file.
+  const sections = [...Map.groupBy(found, ({ section }) => section)].toSorted(([one], [other]) =>
+    one < other ? -1 : 1,
+  )
   const isNarrow = byId('search').value.trim() !== '' || onlyChanged
   replace(
     byId('settings'),
     found.length === 0 && element('p', { className: 'hint' }, 'No setting is like this.'),
-    [...sections].map(([section, list]) =>
+    sections.map(([section, list]) =>
       element(
         'details',
         { className: 'card', 'data-open': isNarrow ? undefined : section, open: isNarrow },
-        element('summary', {}, section === '' ? 'At the top of the file' : `[${section}]`, ` ${list.length}`),
+        element(
+          'summary',
+          {},
+          section === '' ? 'At the top of the file' : `[${section}]`,
+          `, ${list.length === 1 ? 'one setting' : `${list.length} settings`}`,
+        ),
         list.map(row),
       ),
     ),

@@ -1,4 +1,4 @@
-import { byId, call, element, follow, show, showNavigation, withKey } from '../../kit/kit.js'
+import { byId, call, element, follow, keepInAddress, show, showNavigation, withKey } from '../../kit/kit.js'
 
 const TAIL = 200
 const MAX_LINES = 2_000
@@ -6,6 +6,7 @@ const RETRY_MS = 3_000
 const lines = byId('lines')
 const indicator = byId('live')
 let reading
+keepInAddress(byId('level'), byId('text'))
 
 const refresh = withKey({
   content: [byId('filter'), lines, indicator],

@@ -1,37 +1,27 @@
-import { element, time } from '../../kit/kit.js'
+import { element, table, time } from '../../kit/kit.js'
 
+const number = (title, cell) => ({ title, isNumber: true, cell: (lane) => String(cell(lane)) })
 const COLUMNS = [
-  ['waiting', ({ depth }) => depth],
-  ['oldest', ({ oldest_secs: secs }) => (secs === 0 ? '' : `${secs} s`)],
-  ['running', ({ running, capacity }) => `${running} of ${capacity}`],
-  ['done/min', ({ throughput }) => throughput],
-  ['done/h', ({ done_last_hour: done }) => done],
-  ['failed/h', ({ failed_last_hour: failed }) => failed],
-  ['dead', ({ dead }) => dead],
+  { title: 'Lane', cell: ({ lane }) => lane },
+  number('Waiting', ({ depth }) => depth),
+  number('Oldest', ({ oldest_secs: secs }) => (secs === 0 ? '' : `${secs} s`)),
+  number('Running', ({ running, capacity }) => `${running} of ${capacity}`),
+  number('Done a minute', ({ throughput }) => throughput),
+  number('Done in an hour', ({ done_last_hour: done }) => done),
+  number('Failed in an hour', ({ failed_last_hour: failed }) => failed),
+  number('Dead', ({ dead }) => dead),
 ]
 
 /** The lanes of the queue, and the jobs that were given up. */
 export function queueView({ lanes }, dead, { onRetry, onRetryAll }) {
   return [
     element('h2', {}, 'Queue'),
-    element(
-      'div',
-      { className: 'card lanes', role: 'region', 'aria-label': 'Lanes of the queue', tabindex: '0' },
-      element(
-        'table',
-        {},
-        element(
-          'thead',
-          {},
-          element(
-            'tr',
-            {},
-            ...['lane', ...COLUMNS.map(([name]) => name)].map((name) => element('th', { scope: 'col' }, name)),
-          ),
-        ),
-        element('tbody', {}, ...lanes.map(laneRow)),
-      ),
-    ),
+    table({
+      caption: 'Lanes of the queue',
+      columns: COLUMNS,
+      rows: lanes,
+      empty: 'Nothing was put into the queue yet.',
+    }),
     dead.length > 0 && element('h3', {}, 'Jobs that were given up'),
     dead.length > 1 &&
       element(
@@ -45,15 +35,6 @@ export function queueView({ lanes }, dead, { onRetry, onRetryAll }) {
       ),
     dead.length > 0 && element('div', { className: 'dead-jobs' }, ...dead.map((job) => deadJob(job, onRetry))),
   ]
-}
-
-function laneRow(lane) {
-  return element(
-    'tr',
-    {},
-    element('th', { scope: 'row' }, lane.lane),
-    ...COLUMNS.map(([, read]) => element('td', {}, String(read(lane)))),
-  )
 }
 
 function deadJob(job, onRetry) {

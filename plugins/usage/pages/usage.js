@@ -2,6 +2,7 @@ import { bars, byId, call, count, element, facts, livePage, money, replace, tabl
 
 const POLL_MS = 15_000
 const MAX_ROWS = 50
+const MAX_BARS = 8
 const places = ['sums', 'days', 'models', 'agents'].map(byId)
 
 const refresh = livePage({
@@ -30,8 +31,8 @@ const refresh = livePage({
         })),
       ),
     )
-    section('models', 'By model', models, ({ provider, model }) => `${provider}/${model}`)
-    section('agents', 'By agent', agents, ({ name, agent_id: id }) => name || id)
+    section('models', isFree, 'By model', models, ({ provider, model }) => `${provider}/${model}`)
+    section('agents', isFree, 'By agent', agents, ({ name, agent_id: id }) => name || id)
   },
   words: ['usage', 'turn'],
   everyMs: POLL_MS,
@@ -49,11 +50,20 @@ function tile({ period, total_cost_usd: cost, total_input_tokens: input, total_o
   )
 }
 
-function section(id, title, rows, nameOf) {
+function section(id, isFree, title, rows, nameOf) {
   const known = rows.toSorted((one, other) => other.cost_usd - one.cost_usd || tokensOf(other) - tokensOf(one))
   replace(
     byId(id),
     element('h2', {}, title),
+    known.length > 1 &&
+      bars(
+        `${isFree ? 'Tokens' : 'Cost'}, ${title.toLowerCase()}`,
+        known.slice(0, MAX_BARS).map((row) => ({
+          label: nameOf(row),
+          value: isFree ? tokensOf(row) : row.cost_usd,
+          text: isFree ? count(tokensOf(row)) : money(row.cost_usd),
+        })),
+      ),
     table({
       caption: title,
       rows: known.slice(0, MAX_ROWS),

@@ -99,6 +99,14 @@ it('follows what happens to plugins, updates and removes them', async () => {
   await card.getByText(`reloaded ${reloads + 1} times`).waitFor()
   expect(await card.locator('details').evaluate((box) => (box as HTMLDetailsElement).open)).toBe(true)
 
+  await card.getByRole('button', { name: 'Log greeter' }).click()
+  await page
+    .getByRole('dialog')
+    .getByText(/reloaded|nothing lately/)
+    .first()
+    .waitFor()
+  await page.keyboard.press('Escape')
+
   await write('2.0.0')
   await card.getByRole('button', { name: 'Update greeter' }).click()
   await page.getByRole('dialog', { name: 'Update greeter' }).waitFor()

@@ -208,6 +208,9 @@ describe('the page', () => {
       await page.getByText('Saved. It holds now.').waitFor()
       await page.getByLabel('Search settings').fill('audit.retention_days')
       await page.getByText('Only in config.toml, because it says how long').waitFor()
+      // What is looked at is in the address.
+      await page.goto(page.url().replace('retention_days', 'anchor'))
+      expect(await page.getByLabel('Search settings').inputValue()).toBe('audit.anchor')
     })
     expect((await host.json('GET', '/api/config')).body.config.plugins.webhooks.max_attempts).toBe(7)
   })

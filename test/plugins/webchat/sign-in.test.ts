@@ -4,7 +4,7 @@ import { builtInFolders } from '../../../core/host/folders.ts'
 import type { TestHost } from '../../support/host.ts'
 import { freePort, startOpenId } from '../../support/openid.ts'
 import type { OpenId } from '../../support/openid.ts'
-import { audited, startSignIn } from '../sso/rig.ts'
+import { audited, operator, startSignIn } from '../sso/rig.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 import type { BuiltPage, Tab } from './browser.ts'
 
@@ -126,4 +126,23 @@ test('an address with a made-up code, or words for the page to say, does nothing
     expect(new URL(tab.page.url()).hash).toBe('')
     expect(await tab.page.locator('body').innerText()).not.toContain('0900')
   }
+})
+
+test('the owner sees who is signed in, and ends it', async () => {
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByRole('button', { name: 'Sign in with Example' }).click()
+  await tab.page.getByText('Connected', { exact: true }).waitFor()
+  await using owner = await openTab(browser, host.url, {
+    path: '/pages/sso/sign-ins/index.html',
+    before: async (page) => {
+      const key = operator.authorization.slice('Bearer '.length)
+      await page.addInitScript((text) => sessionStorage.setItem('svc.credential', text), JSON.stringify({ key }))
+    },
+  })
+  const { page } = owner
+  await page.getByRole('button', { name: 'End: Ada Lovelace' }).first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End' }).click()
+  await page.getByText('Nobody is signed in.').waitFor()
+  await tab.page.getByRole('button', { name: 'Sign in with Example' }).waitFor()
+  expect(owner.complaints).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { call } from './api.js'
-import { remember } from './credential.js'
+import { recallDevice, remember } from './credential.js'
 
 /** Whether this browser can be remembered: it is paired as a device then. */
 export async function canPair() {
@@ -17,6 +17,9 @@ export async function rememberBrowser() {
   await call('DELETE', `/api/pairing/devices/${encodeURIComponent(id)}`)
   throw new Error('It stores nothing for this page.')
 }
+
+/** Whether this browser is remembered as the device with this id. */
+export const isThisBrowser = (id) => recallDevice()?.device === id
 
 function platformName() {
   const systems = { Android: /Android/, iOS: /iPhone|iPad/, Linux: /Linux|X11/, Windows: /Windows/, macOS: /Mac/ }

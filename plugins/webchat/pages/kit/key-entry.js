@@ -5,14 +5,17 @@ import { isFramed } from './framed.js'
 import { keyField } from './owner-key.js'
 
 /**
- * Returns a function that runs `load`. When the daemon refuses the key, the elements of `content` are hidden and the user
- * is asked for it; other failures are shown in the element `problem` of the page.
+ * Returns a function that runs `load`, and says `waiting` until it has run for the first time. When the daemon refuses the
+ * key, the elements of `content` are hidden and the user is asked for it; other failures are shown in the element
+ * `problem` of the page.
  */
-export function withKey({ content, submit, load }) {
+export function withKey({ content, submit, load, waiting = 'Loading …' }) {
   let form
+  const wait = element('p', { role: 'status', className: 'hint' }, waiting)
+  document.querySelector('main')?.append(wait)
   const refresh = async () => {
     try {
-      await load()
+      await load().finally(() => wait.remove())
     } catch (error) {
       // The page around a frame asks: nobody is to get used to entering a key in the page of any plugin.
       if (error.status === 401 && !isFramed) await ask()

@@ -1,5 +1,7 @@
 // What the pages of plugins share, for `import { call, element } from '../../kit/kit.js'`.
+export { keepInAddress } from './address.js'
 export { ApiError, call, follow, request, useKey } from './api.js'
+export { isThisBrowser } from './device.js'
 export { attempt, openDialog } from './dialogs.js'
 export { byId, element, facts, focusOn, replace, show, time, whileBusy } from './elements.js'
 export { withKey } from './key-entry.js'

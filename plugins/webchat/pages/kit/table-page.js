@@ -1,6 +1,6 @@
 import { call, callFor } from './api.js'
 import { attempt, openDialog } from './dialogs.js'
-import { byId, element, replace } from './elements.js'
+import { byId, element, replace, time } from './elements.js'
 import { livePage } from './live-page.js'
 import { table } from './tables.js'
 
@@ -33,9 +33,9 @@ function rowsOf(answer) {
 function draw(rows) {
   const { columns, empty = 'There is nothing yet.' } = page.table
   const ofRows = page.actions.filter(isOfRow)
-  const shown = columns.map(({ field, title }) => ({ title, cell: (row) => textOf(row[field]) }))
+  const cells = columns.map(({ field, title }) => ({ title, cell: (row) => shown(row[field]) }))
   if (ofRows.length > 0)
-    shown.push({
+    cells.push({
       title: 'Actions',
       cell: (row) => element('div', { className: 'buttons' }, ...ofRows.map((action) => button(action, row))),
     })
@@ -43,13 +43,15 @@ function draw(rows) {
   replace(
     byId('page'),
     general.length > 0 && element('div', { className: 'buttons' }, ...general),
-    table({ caption: page.title, columns: shown, rows, empty }),
+    table({ caption: page.title, columns: cells, rows, empty }),
   )
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
 const PARAMETER = /:([A-Za-z_]\w*)/g
 const isOfRow = ({ route }) => route.includes('/:')
 const textOf = (value) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''))
+const shown = (value) => (TIME.test(value) ? time(value) : textOf(value))
 const nameOf = (row) => textOf(row[page.table.columns[0].field])
 
 function button(action, row) {

@@ -1,31 +1,29 @@
 import { element } from './elements.js'
 
 /**
- * A table that scrolls inside of its place. `columns` are `{ title, cell, isNumber }`, where `cell(row)` is a text or
- * an element; `empty` is what stands there without rows, and should say what to do.
+ * A table that scrolls inside of its place; on a phone each row is a list of its cells with their titles, so all parts say
+ * what they are. `columns` are `{ title, cell, isNumber }`, where `cell(row)` is a text or an element; `empty` is what
+ * stands there without rows, and should say what to do.
  */
 export function table({ caption, columns, rows, empty }) {
   if (rows.length === 0) return element('p', { className: 'hint' }, empty)
-  const heading = ({ title, isNumber }) => element('th', { scope: 'col', className: isNumber && 'number' }, title)
-  const cell = (row, { cell: of, isNumber }) => element('td', { className: isNumber && 'number' }, of(row))
+  const heading = ({ title, isNumber }) =>
+    element('th', { scope: 'col', role: 'columnheader', className: isNumber && 'number' }, title)
+  const cell = (row, { title, cell: of, isNumber }) =>
+    element('td', { role: 'cell', 'data-title': title, className: isNumber && 'number' }, element('div', {}, of(row)))
+  const line = (cells) => element('tr', { role: 'row' }, cells)
   return element(
     'div',
     { className: 'table', role: 'region', 'aria-label': caption, tabindex: '0' },
     element(
       'table',
-      {},
+      { role: 'table' },
       element('caption', { className: 'hidden' }, caption),
-      element('thead', {}, element('tr', {}, columns.map(heading))),
+      element('thead', { role: 'rowgroup' }, line(columns.map(heading))),
       element(
         'tbody',
-        {},
-        rows.map((row) =>
-          element(
-            'tr',
-            {},
-            columns.map((column) => cell(row, column)),
-          ),
-        ),
+        { role: 'rowgroup' },
+        rows.map((row) => line(columns.map((column) => cell(row, column)))),
       ),
     ),
   )
