@@ -26,7 +26,9 @@ function render(agents, tasks) {
   if (now === drawn) return
   drawn = now
   byId('count').textContent =
-    agents.length === 0 ? 'No agents elsewhere are known yet.' : `${agents.length} on other systems`
+    agents.length === 0
+      ? 'No agents elsewhere are known yet. “Find an agent” asks an address what it offers.'
+      : `${agents.length} on other systems`
   replace(
     byId('agents'),
     agents.map((agent) =>

@@ -21,7 +21,13 @@ function render({ shared, members }) {
   const count = members.length === 1 ? 'One daemon is' : `${members.length} daemons are`
   replace(byId('summary'), [
     `${count} on this database.`,
-    shared ? '' : ' Others can join on a PostgreSQL database only: see database_url.',
+    shared
+      ? ''
+      : [
+          ' Others can join on a PostgreSQL database only, which ',
+          element('code', {}, 'database_url'),
+          ' in config.toml names.',
+        ],
   ])
   replace(byId('members'), members.map(memberCard))
 }

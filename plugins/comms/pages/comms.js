@@ -36,7 +36,7 @@ function renderTopology(topology) {
     byId('topology'),
     topology.nodes.length === 0
       ? element('p', { className: 'hint' }, 'There are no agents yet.')
-      : drawTopology(topology),
+      : drawTopology(topology, byId('topology').clientWidth || innerWidth),
   )
 }
 

@@ -1,13 +1,14 @@
 const SVG = 'http://www.w3.org/2000/svg'
-const WIDTH = 640
+const MAX_WIDTH = 640
 const HEIGHT = 380
 const RADIUS = 14
 
-/** A drawing of the agents on a circle, each edge with its ends in words for those who do not see it. */
-export function drawTopology({ nodes, edges }) {
-  const places = new Map(nodes.map((node, index) => [node.id, placeOf(index, nodes.length)]))
+/** A drawing of the agents on a circle in the width that there is room for, each edge with its ends in words for those who do not see it. */
+export function drawTopology({ nodes, edges }, room) {
+  const width = Math.min(MAX_WIDTH, room)
+  const places = new Map(nodes.map((node, index) => [node.id, placeOf(index, nodes.length, width)]))
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
-  const drawing = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': inWords(edges, names) })
+  const drawing = svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, role: 'img', 'aria-label': inWords(edges, names) })
   drawing.append(arrowHead())
   for (const { from, to, kind } of edges) drawing.append(line(places.get(from), places.get(to), kind))
   for (const node of nodes) drawing.append(dot(node, places.get(node.id)))
@@ -25,11 +26,11 @@ function inWords(edges, names) {
     .join('. ')
 }
 
-function placeOf(index, count) {
-  if (count === 1) return { x: WIDTH / 2, y: HEIGHT / 2 }
+function placeOf(index, count, width) {
+  if (count === 1) return { x: width / 2, y: HEIGHT / 2 }
   const angle = (2 * Math.PI * index) / count - Math.PI / 2
   return {
-    x: WIDTH / 2 + (WIDTH / 2 - 80) * Math.cos(angle),
+    x: width / 2 + (width / 2 - 80) * Math.cos(angle),
     y: HEIGHT / 2 + (HEIGHT / 2 - 50) * Math.sin(angle),
   }
 }

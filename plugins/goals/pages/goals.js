@@ -36,7 +36,10 @@ function render(goals) {
   if (now === drawn) return
   drawn = now
   const open = goals.filter(({ status }) => status === 'pending' || status === 'in_progress').length
-  byId('count').textContent = goals.length === 0 ? 'There are no goals yet.' : `${open} of ${goals.length} are open`
+  byId('count').textContent =
+    goals.length === 0
+      ? 'There are no goals yet. “New goal” sets one; agents report how far it is.'
+      : `${open} of ${goals.length} are open`
   replace(
     byId('goals'),
     goalTree(goals, {

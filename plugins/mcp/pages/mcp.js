@@ -39,7 +39,13 @@ function render(servers, changes) {
   replace(
     byId('servers'),
     servers.length === 0
-      ? [element('p', { className: 'hint' }, 'There are no MCP servers.')]
+      ? [
+          element(
+            'p',
+            { className: 'hint' },
+            'There are no MCP servers yet. One gives agents more tools: “Add a server”, or add an integration on the page Integrations.',
+          ),
+        ]
       : servers.map((server) =>
           serverCard(server, {
             ...actionsOf(server),

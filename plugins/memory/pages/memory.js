@@ -50,7 +50,7 @@ function render({ memories, total = memories.length, index }, text) {
   const some = NOTES.get(index) ?? ''
   byId('count').textContent =
     memories.length === 0
-      ? `${text === '' ? 'There are no memories yet.' : 'Nothing is known about this.'}${some}`
+      ? `${text === '' ? 'There are no memories yet. Agents write down what they should know later; “New memory” tells them something.' : 'Nothing is known about this.'}${some}`
       : `${memories.length} of ${total}.${some}`
   replace(
     byId('memories'),

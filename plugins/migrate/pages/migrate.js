@@ -17,6 +17,7 @@ let detected
 const refresh = livePage({
   content: [byId('bar'), byId('sources')],
   submit: 'Look for other systems',
+  waiting: 'Looking for homes of other systems …',
   load,
   words: ['data_migrated'],
   everyMs: POLL_MS,
@@ -35,12 +36,8 @@ async function load() {
 }
 /** Once: it reads all that the homes hold, and they do not change. */
 async function detect() {
-  try {
-    detected ??= (await call('GET', '/api/migrate/detect')).sources
-    return detected
-  } finally {
-    show('waiting')
-  }
+  detected ??= (await call('GET', '/api/migrate/detect')).sources
+  return detected
 }
 function countOf(found) {
   if (found.length === 0) return 'No home of OpenClaw, OpenFang or LibreFang is found for the user of the daemon.'

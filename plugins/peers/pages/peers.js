@@ -24,7 +24,18 @@ function render(network, peers) {
 }
 
 function networkFacts({ enabled, problem, node_id: id, listen_address: at, identity_fingerprint: key, dialing }) {
-  if (!enabled) return [element('p', {}, 'Networking is off: write enabled = true under [network] into config.toml.')]
+  if (!enabled)
+    return [
+      element(
+        'p',
+        {},
+        'Networking is off, so agents of other daemons cannot be reached: write ',
+        element('code', {}, 'enabled = true'),
+        ' under ',
+        element('code', {}, '[network]'),
+        ' into config.toml.',
+      ),
+    ]
   if (problem !== null) return [element('p', { className: 'problem' }, `Networking is off: ${problem}`)]
   const missing = dialing.filter(({ state }) => state !== 'connected')
   return [

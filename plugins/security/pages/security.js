@@ -5,6 +5,7 @@ const POLL_MS = 30_000
 const refresh = livePage({
   content: [byId('summary'), byId('systems')],
   submit: 'Show the systems',
+  waiting: 'Each system is being tried …',
   async load() {
     const {
       security_systems: systems,
