@@ -2,6 +2,7 @@ import { framedFile, openConfined } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
 import type { FilePage, PageDeclaration, Reply } from 'svc/sdk'
+import { documentOf } from './page-document.ts'
 
 /** A larger file is not read into memory. */
 const MAX_BYTES = 16_777_216
@@ -68,20 +69,20 @@ function placeOf({ group }: Page): number {
 const compare = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
 /** A file that a plugin declares for a page. */
-export function pageFile(plugins: Plugins, { plugin: name, page: path, file }: PageFile): Promise<Reply> {
+export async function pageFile(plugins: Plugins, { plugin: name, page: path, file }: PageFile): Promise<Reply> {
   const { plugin, page } = findPage(plugins, name, path)
   // Whatever is served here can read the key: of a plugin that is not trusted it is only the frame around its page.
   if (file === fileName(page) && !hasFile(page)) return serveKit(plugins, 'table-page.html')
   if (file === fileName(page) && isFramed(plugin)) return serveKit(plugins, 'frame.html')
   if (!hasFile(page) || isFramed(plugin)) throw noFile(file)
-  return serve(plugin.folder, declaredFile(page, file))
+  return served(await readPage(plugin, page, file))
 }
 
 /** A file of a page that is shown in a frame. */
 export async function fileInFrame(plugins: Plugins, params: PageFile): Promise<Reply> {
   const { plugin, page } = findPage(plugins, params.plugin, params.page)
   if (!hasFile(page) || !isFramed(plugin)) throw noFile(params.file)
-  return inFrame(await read(plugin.folder, declaredFile(page, params.file)))
+  return inFrame(await readPage(plugin, page, params.file))
 }
 
 /** A file that pages share. */
@@ -146,15 +147,20 @@ function fileName(page: PageDeclaration): string {
   return hasFile(page) ? page.file.slice(page.file.lastIndexOf('/') + 1) : 'index.html'
 }
 
-async function serve(folder: string, name: string): Promise<Reply> {
-  const { bytes, type } = await read(folder, name)
-  return reply(bytes, { 'content-type': type, 'cache-control': 'no-cache' })
-}
+const serve = async (folder: string, name: string): Promise<Reply> => served(await read(folder, name))
+const served = ({ bytes, type }: Content): Reply => reply(bytes, { 'content-type': type, 'cache-control': 'no-cache' })
 const inFrame = ({ bytes, type }: Content): Reply => framedFile(bytes, type)
 
 interface Content {
   readonly bytes: Uint8Array
   readonly type: string
+}
+/** A file of a page; the page itself with what all pages have around it. */
+async function readPage(plugin: PluginStatus, page: FilePage, file: string): Promise<Content> {
+  const { bytes, type } = await read(plugin.folder, declaredFile(page, file))
+  if (file !== fileName(page)) return { bytes, type }
+  const text = new TextDecoder().decode(bytes)
+  return { bytes: new TextEncoder().encode(documentOf(page, file, text, isFramed(plugin))), type }
 }
 async function read(folder: string, name: string): Promise<Content> {
   const { default: mime } = await import('mime')

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest'
+import { documentOf } from '../../../plugins/webchat/page-document.ts'
+
+const page = { path: 'a', title: 'Ships & <b>boats</b>', file: 'pages/a.html', assets: ['a.js', 'a.css', 'map.svg'] }
+
+it('puts what all pages have around what is the own of one', () => {
+  const text = documentOf(page, 'a.html', '<p>own</p>\n', false)
+  expect(text).toContain('<h1>Ships &amp; &lt;b&gt;boats&lt;/b&gt;</h1>')
+  expect(text.match(/(?:href|src)="[^"]+"/g)).toEqual([
+    'href="/favicon.svg"',
+    'href="../../kit/kit.css"',
+    'href="a.css"',
+    'src="a.js"',
+    'href="/"',
+  ])
+  expect(text).toMatch(/<p id="problem"[^>]*><\/p>\n<p>own<\/p>\n/)
+})
+
+it('leaves the header to the page around a frame, and a whole document as it is', () => {
+  expect(documentOf(page, 'a.html', '<p>own</p>\n', true)).toContain('<header hidden>')
+  expect(documentOf(page, 'a.html', '<!DOCTYPE html><p>own</p>', false)).toBe('<!DOCTYPE html><p>own</p>')
+})
