@@ -1,4 +1,16 @@
-import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
+import {
+  attempt,
+  byId,
+  call,
+  element,
+  facts,
+  keepInAddress,
+  livePage,
+  openDialog,
+  replace,
+  show,
+  time,
+} from '../../kit/kit.js'
 
 const POLL_MS = 10_000
 const LIMIT = 50
@@ -7,6 +19,8 @@ const NOTES = new Map([
   ['words_only', ' Some could be found by their words only so far.'],
   ['filling', ' Some of an older version cannot be found by their words yet.'],
 ])
+
+keepInAddress(byId('text'), byId('agent'))
 
 let drawn = ''
 /** Agents by their ids. */

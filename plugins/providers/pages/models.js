@@ -4,6 +4,7 @@ import {
   call,
   count,
   element,
+  keepInAddress,
   livePage,
   money,
   openDialog,
@@ -34,6 +35,7 @@ const refresh = livePage({
   words: ['provider', 'catalog'],
   everyMs: POLL_MS,
 })
+keepInAddress(byId('search'), byId('usable'))
 for (const id of ['search', 'usable']) byId(id).addEventListener('input', drawModels)
 byId('filter').addEventListener('submit', (event) => event.preventDefault())
 

@@ -1,4 +1,17 @@
-import { attempt, byId, call, count, element, livePage, openDialog, replace, show, table, time } from '../../kit/kit.js'
+import {
+  attempt,
+  byId,
+  call,
+  count,
+  element,
+  keepInAddress,
+  livePage,
+  openDialog,
+  replace,
+  show,
+  table,
+  time,
+} from '../../kit/kit.js'
 
 const POLL_MS = 15_000
 const MAX_ROWS = 200
@@ -13,6 +26,7 @@ const refresh = livePage({
   },
   words: ['session', 'turn'],
   everyMs: POLL_MS,
+  onOpen: () => void attempt(search),
 })
 
 function draw() {
@@ -94,6 +108,7 @@ function askToDelete(id, name) {
   })
 }
 
+keepInAddress(byId('search'))
 byId('filter').addEventListener('submit', (event) => {
   event.preventDefault()
   void attempt(search)

@@ -1,4 +1,4 @@
-import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
+import { attempt, byId, call, element, keepInAddress, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { queueView } from './queue-view.js'
 import { taskCard } from './task-card.js'
 
@@ -115,6 +115,7 @@ async function finish(text) {
 }
 
 byId('add').addEventListener('click', openForm)
+keepInAddress(byId('status'))
 byId('status').addEventListener('change', () => {
   limit = PAGE
   void refresh()

@@ -46,6 +46,18 @@ it('shows devices, gives a code for another, and removes one with what it made',
   await page.keyboard.press('Escape')
   await card('Phone').waitFor()
 
+  const { body: paired } = await host.json('GET', '/api/pairing/devices', undefined, asOwner)
+  const { device_id: device } = paired.devices.find(
+    ({ display_name: name }: { display_name: string }) => name === 'Phone',
+  )
+  await using own = await openTab(browser, host.url, {
+    path,
+    before: (opened) =>
+      opened.addInitScript((text) => localStorage.setItem('svc.remembered', text), JSON.stringify({ key, device })),
+  })
+  await own.page.getByRole('region', { name: 'Phone' }).getByText('this browser').waitFor()
+  expect(await own.page.getByText('this browser').count()).toBe(1)
+
   const asDevice = { authorization: `Bearer ${key}` }
   const manifest_toml = 'name = "asks"\n[capabilities]\ntools = ["schedule_create"]\n[metadata]\napproval = "never"\n'
   const { body: agent } = await host.json('POST', '/api/agents', { manifest_toml }, asOwner)

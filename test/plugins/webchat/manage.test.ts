@@ -63,6 +63,9 @@ describe('the page', () => {
       await page.getByLabel('Search in all messages').fill('boats')
       await page.getByRole('button', { name: 'Search' }).click()
       await page.getByRole('cell', { name: '<b>boats</b>' }).first().waitFor()
+      // What is looked for is in the address.
+      await page.reload()
+      await page.getByRole('cell', { name: '<b>boats</b>' }).first().waitFor()
       await page
         .getByRole('button', { name: /^Rename/ })
         .first()
