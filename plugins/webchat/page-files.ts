@@ -2,7 +2,7 @@ import { framedFile, openConfined } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
 import type { FilePage, PageDeclaration, Reply } from 'svc/sdk'
-import { documentOf } from './page-document.ts'
+import { documentOf, putAround } from './page-document.ts'
 
 /** A larger file is not read into memory. */
 const MAX_BYTES = 16_777_216
@@ -47,6 +47,9 @@ interface Page {
 const GROUPS = ['Agents', 'Automation', 'Connections', 'Operations']
 const LAST_GROUP = 'More'
 
+/** Of a page that a script of the kit draws. */
+const PLACE = '<div id="page" class="stack" hidden></div>\n'
+
 /** By their headings, and by title below each. */
 export function listPages(plugins: Plugins): Page[] {
   const pages = plugins.flatMap(({ name, pages: declared }) =>
@@ -72,8 +75,10 @@ const compare = (one: string, other: string): number => (one === other ? 0 : one
 export async function pageFile(plugins: Plugins, { plugin: name, page: path, file }: PageFile): Promise<Reply> {
   const { plugin, page } = findPage(plugins, name, path)
   // Whatever is served here can read the key: of a plugin that is not trusted it is only the frame around its page.
-  if (file === fileName(page) && !hasFile(page)) return serveKit(plugins, 'table-page.html')
-  if (file === fileName(page) && isFramed(plugin)) return serveKit(plugins, 'frame.html')
+  if (file === fileName(page) && (!hasFile(page) || isFramed(plugin))) {
+    const script = hasFile(page) ? 'frame.js' : 'table-page.js'
+    return served(htmlOf(putAround(PLACE, { title: page.title, script: `/pages/kit/${script}` })))
+  }
   if (!hasFile(page) || isFramed(plugin)) throw noFile(file)
   return served(await readPage(plugin, page, file))
 }
@@ -160,8 +165,12 @@ async function readPage(plugin: PluginStatus, page: FilePage, file: string): Pro
   const { bytes, type } = await read(plugin.folder, declaredFile(page, file))
   if (file !== fileName(page)) return { bytes, type }
   const text = new TextDecoder().decode(bytes)
-  return { bytes: new TextEncoder().encode(documentOf(page, file, text, isFramed(plugin))), type }
+  return htmlOf(documentOf(page, file, text, isFramed(plugin)))
 }
+const htmlOf = (text: string): Content => ({
+  bytes: new TextEncoder().encode(text),
+  type: 'text/html; charset=utf-8',
+})
 async function read(folder: string, name: string): Promise<Content> {
   const { default: mime } = await import('mime')
   const handle = await openConfined(folder, name, 'read').catch((cause: unknown) => {

@@ -16,8 +16,6 @@ const refresh = withKey({
   async load() {
     const { title, frame_url: src } = await call('GET', `/api/pages/${plugin}/${path}`)
     await showNavigation()
-    document.title = title
-    document.querySelector('h1').textContent = title
     frame = element('iframe', { sandbox: 'allow-scripts allow-forms', src, title })
     byId('page').replaceChildren(
       element('p', { className: 'hint' }, hint(plugin)),

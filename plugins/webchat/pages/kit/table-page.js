@@ -15,8 +15,6 @@ const refresh = livePage({
   submit: 'Show the page',
   async load() {
     page ??= await call('GET', `/api/pages/${plugin}/${path}`)
-    document.title = page.title
-    document.querySelector('h1').textContent = page.title
     draw(rowsOf(await callFor(plugin, { method: 'GET', path: page.table.route })))
   },
   words: [plugin],
