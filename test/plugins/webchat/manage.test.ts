@@ -142,8 +142,15 @@ describe('the page', () => {
         .getByRole('cell', { name: /scout.*spawned/ })
         .first()
         .waitFor()
+      // A page that is read again and looks the same keeps what is being pressed.
+      const entries = page.locator('#entries > *').first()
+      const drawn = await entries.elementHandle()
+      const answered = page.waitForResponse(/audit\/recent/)
+      await page.getByRole('button', { name: 'Show' }).click()
+      await (await answered).finished()
       await page.getByRole('button', { name: 'Verify' }).click()
       await page.getByText('entries are as they were written').waitFor()
+      expect(await drawn?.evaluate((node) => node.isConnected)).toBe(true)
     })
   })
 

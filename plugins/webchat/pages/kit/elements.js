@@ -46,14 +46,17 @@ export async function whileBusy(button, label, work) {
 }
 
 /**
- * Replaces the children of an element. The focus stays on what has the same `data-focus`, and a `details` with the same
- * `data-open` stays open.
+ * Replaces the children of an element, unless they would look the same: what is being pressed, read or selected stays. The
+ * focus stays on what has the same `data-focus`, and a `details` with the same `data-open` stays open.
  */
 export function replace(place, ...children) {
   const focused = place.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
   const known = new Map([...place.querySelectorAll('details[data-open]')].map((one) => [one.dataset.open, one.open]))
-  place.replaceChildren(...children.flat(Infinity).filter(Boolean))
-  for (const one of place.querySelectorAll('details[data-open]')) one.open = known.get(one.dataset.open) ?? one.open
+  const next = place.cloneNode(false)
+  next.append(...children.flat(Infinity).filter(Boolean))
+  for (const one of next.querySelectorAll('details[data-open]')) one.open = known.get(one.dataset.open) ?? one.open
+  if (next.isEqualNode(place)) return
+  place.replaceChildren(...next.childNodes)
   if (focused !== undefined) focusOn(focused, place)
 }
 
