@@ -4,8 +4,6 @@ import { agentCard, cardFacts, taskRow, warnings } from './agent-card.js'
 const POLL_MS = 5000
 const TASKS = 20
 
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('agents'), byId('tasks'), byId('bar')],
   submit: 'Show the agents',
@@ -21,10 +19,6 @@ const refresh = livePage({
 })
 
 function render(agents, tasks) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([agents, tasks])
-  if (now === drawn) return
-  drawn = now
   byId('count').textContent =
     agents.length === 0
       ? 'No agents elsewhere are known yet. “Find an agent” asks an address what it offers.'

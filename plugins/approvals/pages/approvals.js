@@ -2,8 +2,6 @@ import { attempt, byId, call, element, facts, livePage, openDialog, replace, sho
 import { formFields } from './form-fields.js'
 
 const POLL_MS = 5_000
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('pending'), byId('grants'), byId('decided')],
   submit: 'Show the approvals',
@@ -14,10 +12,6 @@ const refresh = livePage({
       call('GET', '/api/approvals/grants'),
     ])
     document.title = pending.length === 0 ? 'Approvals' : `(${pending.length}) Approvals`
-    // What has not changed is not drawn again: a text that is being read or selected stays.
-    const now = JSON.stringify([pending, all, grants])
-    if (now === drawn) return
-    drawn = now
     drawPending(pending)
     drawGrants(grants)
     drawDecided(all.filter(({ status }) => status !== 'pending'))

@@ -1,8 +1,6 @@
 import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 5000
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('summary'), byId('members')],
   submit: 'Show the cluster',
@@ -14,10 +12,6 @@ const refresh = livePage({
 })
 
 function render({ shared, members }) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([shared, members])
-  if (now === drawn) return
-  drawn = now
   const count = members.length === 1 ? 'One daemon is' : `${members.length} daemons are`
   replace(byId('summary'), [
     `${count} on this database.`,

@@ -6,7 +6,6 @@ const RETRY_MS = 3000
 const LOOKS = { agent_terminated: 'warn', task_completed: 'good' }
 
 let isFollowing = false
-let drawn = ''
 let events = []
 
 const refresh = withKey({
@@ -28,10 +27,6 @@ const refresh = withKey({
 })
 
 function renderTopology(topology) {
-  // What has not changed is not drawn again: a name that is being read or selected stays.
-  const now = JSON.stringify(topology)
-  if (now === drawn) return
-  drawn = now
   replace(
     byId('topology'),
     topology.nodes.length === 0

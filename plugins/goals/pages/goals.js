@@ -5,7 +5,6 @@ const POLL_MS = 5000
 const PAGE = 1000
 const STATUSES = ['pending', 'in_progress', 'completed', 'cancelled']
 
-let drawn = ''
 /** Agents by their ids, for the choice in the form. */
 let names = new Map()
 
@@ -31,10 +30,6 @@ async function allGoals() {
 }
 
 function render(goals) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([goals, [...names]])
-  if (now === drawn) return
-  drawn = now
   const open = goals.filter(({ status }) => status === 'pending' || status === 'in_progress').length
   byId('count').textContent =
     goals.length === 0

@@ -2,7 +2,6 @@ import { byId, call, element, facts, livePage, openDialog, replace, show } from 
 
 const POLL_MS = 10_000
 
-let drawn = ''
 const refresh = livePage({
   content: [byId('instances'), byId('hands')],
   submit: 'Show the hands',
@@ -19,10 +18,6 @@ async function load() {
   const stats = await Promise.all(
     instances.map(({ instance_id: id }) => call('GET', `/api/hands/instances/${encodeURIComponent(id)}/stats`)),
   )
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([hands, problems, instances, stats])
-  if (now === drawn) return
-  drawn = now
   replace(
     byId('instances'),
     instances.map((instance, at) => instanceCard(instance, stats[at].metrics, hands)),

@@ -18,8 +18,6 @@ const POLL_MS = 10_000
 let state = { installed: [], health: [], integrations: [], categories: [], problems: [] }
 /** The dialog that waits for a login, and whose. */
 let waiting
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('integrations')],
   submit: 'Show the integrations',
@@ -40,10 +38,6 @@ const refresh = livePage({
 function render() {
   const search = byId('search').value.trim().toLowerCase().split(/\s+/)
   const category = byId('category').value
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([state, search, category])
-  if (now === drawn) return
-  drawn = now
   const { installed, health, integrations, categories, problems } = state
   const healthOf = new Map(health.map((each) => [each.id, each]))
   replace(

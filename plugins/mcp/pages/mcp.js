@@ -5,8 +5,6 @@ import { serverCard } from './server-card.js'
 const POLL_MS = 10_000
 /** The dialog that waits for a login, and whose. */
 let waiting
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('content')],
   submit: 'Show the MCP servers',
@@ -32,10 +30,6 @@ async function readChanges() {
 }
 
 function render(servers, changes) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([servers, changes])
-  if (now === drawn) return
-  drawn = now
   replace(
     byId('servers'),
     servers.length === 0

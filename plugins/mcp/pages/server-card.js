@@ -19,7 +19,7 @@ export function serverCard(server, { changed, onApprove, onRestart, onLog, onLog
     error && element('p', { className: `problem words ${state === 'login_required' ? 'warning' : ''}` }, error),
     element('dl', { className: 'words' }, ...facts(factsOf(server))),
     changed && changeBlock(name, changed, onApprove),
-    tools.length > 0 && toolList(tools),
+    tools.length > 0 && toolList(name, tools),
     element(
       'div',
       { className: 'actions start' },
@@ -58,14 +58,14 @@ function factsOf({
   ]
 }
 
-function toolList(tools) {
+function toolList(name, tools) {
   const unusable = tools.filter(({ usable }) => !usable).length
   return element(
     'details',
-    {},
+    { 'data-open': `tools ${name}` },
     element(
       'summary',
-      {},
+      { 'data-focus': `tools ${name}` },
       `${tools.length === 1 ? 'One tool' : `${tools.length} tools`}${unusable === 0 ? '' : `, ${unusable} not usable`}`,
     ),
     element('ul', { className: 'tools' }, ...tools.map(toolItem)),

@@ -22,7 +22,6 @@ const NOTES = new Map([
 
 keepInAddress(byId('text'), byId('agent'))
 
-let drawn = ''
 /** Agents by their ids. */
 let names = new Map()
 
@@ -50,10 +49,6 @@ function openLinked() {
 }
 
 function render({ memories, total = memories.length, index }, text) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([memories, total, text, [...names]])
-  if (now === drawn) return
-  drawn = now
   const select = byId('agent')
   const chosen = select.value
   replace(

@@ -11,7 +11,6 @@ const PARTS = [
   ['import_automation', 'Workflows, and schedules and triggers, disabled'],
 ]
 
-let drawn = ''
 let others = []
 let detected
 const refresh = livePage({
@@ -27,10 +26,6 @@ byId('other').addEventListener('click', askForFolder)
 async function load() {
   const [sources, status] = await Promise.all([detect(), call('GET', '/api/migrate/status')])
   const found = [...sources, ...others.filter(({ path }) => !sources.some((source) => source.path === path))]
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([found, status])
-  if (now === drawn) return
-  drawn = now
   byId('count').textContent = `${countOf(found)}${wordsOf(status)}`
   replace(byId('sources'), found.map(sourceCard))
 }

@@ -1,8 +1,6 @@
 import { byId, call, element, facts, isThisBrowser, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 10_000
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('summary'), byId('devices')],
   submit: 'Show the devices',
@@ -14,10 +12,6 @@ const refresh = livePage({
 })
 
 function render({ devices }) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify(devices)
-  if (now === drawn) return
-  drawn = now
   const count = devices.length === 1 ? 'One device is paired.' : `${devices.length || 'No'} devices are paired.`
   replace(byId('summary'), [button('Pair a device', '', askForCode), element('span', {}, count)])
   replace(

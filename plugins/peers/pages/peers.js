@@ -1,8 +1,6 @@
 import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 5000
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('network'), byId('peers')],
   submit: 'Show the peers',
@@ -15,10 +13,6 @@ const refresh = livePage({
 })
 
 function render(network, peers) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([network, peers])
-  if (now === drawn) return
-  drawn = now
   replace(byId('network'), networkFacts(network))
   replace(byId('peers'), peers.map(peerCard))
 }

@@ -4,7 +4,6 @@ import { scheduleCard } from './schedule-card.js'
 
 const POLL_MS = 5000
 
-let drawn = ''
 /** Histories that are open, by the id of their schedule. */
 const histories = new Map()
 
@@ -21,10 +20,6 @@ const refresh = livePage({
 })
 
 function render(schedules, agents) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([schedules, agents.map(({ id, name }) => [id, name]), [...histories]])
-  if (now === drawn) return
-  drawn = now
   const names = new Map(agents.map(({ id, name }) => [id, name]))
   byId('count').textContent =
     schedules.length === 0

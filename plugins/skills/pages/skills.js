@@ -2,7 +2,6 @@ import { byId, call, element, facts, livePage, openDialog, replace, show } from 
 
 const POLL_MS = 10_000
 
-let drawn = ''
 const refresh = livePage({
   content: [byId('skills'), byId('bar')],
   submit: 'Show the skills',
@@ -12,10 +11,6 @@ const refresh = livePage({
 })
 
 function render({ skills, problems }) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([skills, problems])
-  if (now === drawn) return
-  drawn = now
   const own = skills.filter(({ bundled }) => !bundled).length
   byId('count').textContent = `${skills.length} skills, ${own} of them installed here`
   replace(byId('skills'), [...problems.map(problemCard), ...skills.map(skillCard)])

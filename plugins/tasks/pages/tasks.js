@@ -5,7 +5,6 @@ import { taskCard } from './task-card.js'
 const POLL_MS = 5000
 const PAGE = 50
 
-let drawn = ''
 let limit = PAGE
 /** Agents by their ids, for the choice in the form. */
 let names = new Map()
@@ -39,10 +38,6 @@ async function deadJobs({ lanes }) {
 }
 
 function render({ tasks, total }, queue, dead) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([tasks, total, [...names], [...full.keys()], queue, dead])
-  if (now === drawn) return
-  drawn = now
   byId('count').textContent = total === 0 ? 'There are no such tasks.' : `${tasks.length} of ${total}`
   const nameOf = (id) => names.get(id) ?? id
   replace(

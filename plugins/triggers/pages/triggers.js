@@ -4,7 +4,6 @@ import { patternText, triggerCard } from './trigger-card.js'
 
 const POLL_MS = 5000
 
-let drawn = ''
 /** Histories that are open, by the id of their trigger. */
 const histories = new Map()
 
@@ -25,10 +24,6 @@ const refresh = livePage({
 })
 
 function render(triggers, agents) {
-  // What has not changed is not drawn again: a text that is being read or selected stays.
-  const now = JSON.stringify([triggers, agents.map(({ id, name }) => [id, name]), [...histories]])
-  if (now === drawn) return
-  drawn = now
   const names = new Map(agents.map(({ id, name }) => [id, name]))
   byId('count').textContent =
     triggers.length === 0

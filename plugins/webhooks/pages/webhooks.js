@@ -1,8 +1,6 @@
 import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, table, time } from '../../kit/kit.js'
 
 const POLL_MS = 15_000
-let drawn = ''
-
 const refresh = livePage({
   content: [byId('actions'), byId('webhooks')],
   submit: 'Show the webhooks',
@@ -15,10 +13,6 @@ const refresh = livePage({
       ...webhooks.map((one) => ({ ...one, base: '/api/webhooks' })),
       ...subscriptions.map((one) => ({ ...one, name: one.url, base: '/api/webhooks/events' })),
     ]
-    // What has not changed is not drawn again: a text that is being read or selected stays.
-    const now = JSON.stringify(all)
-    if (now === drawn) return
-    drawn = now
     replace(
       byId('actions'),
       element(

@@ -52,8 +52,12 @@ it('shows devices, gives a code for another, and removes one with what it made',
   )
   await using own = await openTab(browser, host.url, {
     path,
-    before: (opened) =>
-      opened.addInitScript((text) => localStorage.setItem('svc.remembered', text), JSON.stringify({ key, device })),
+    before: async (opened) => {
+      await opened.addInitScript(
+        (text) => localStorage.setItem('svc.remembered', text),
+        JSON.stringify({ key, device }),
+      )
+    },
   })
   await own.page.getByRole('region', { name: 'Phone' }).getByText('this browser').waitFor()
   expect(await own.page.getByText('this browser').count()).toBe(1)
