@@ -62,7 +62,7 @@ try {
   await using fake = await FakeTelegram.start()
   await mkdir(join(folder, 'telegram'), { mode: 0o700 })
   // Only the file may name an address of this machine.
-  const config = `[channels.telegram]\nbase_url = "${fake.origin}"\n`
+  const config = `[channels.telegram]\nagent_name = "assistant"\nbase_url = "${fake.origin}"\n`
   await writeFile(join(folder, 'telegram/config.toml'), config, { mode: 0o600 })
   await withDaemon(startInstalled('telegram'), () => connectTelegram(fake, inHome('telegram')))
 } finally {

@@ -92,7 +92,7 @@ async function refuseUsed(location: HomeLocation): Promise<void> {
       exits.refused,
       `this home has data of its own: ${found.join(', ')}`,
       'nothing was written; join with a new home (--home), take the data along into an empty database with ' +
-        `${commandLine('database copy')}, or move these files out of the home first`,
+        `${commandLine('database copy <address>')}, or move these files out of the home first`,
     )
 }
 

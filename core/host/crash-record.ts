@@ -51,7 +51,7 @@ export class CrashRecord {
     if (last - first > windowMs) return undefined
     return (
       `is set aside: it ended the daemon ${entry.times.length} times within ${Math.ceil((last - first) / 1000)} ` +
-      `seconds, last with "${entry.message}"; correct it, then ${commandLine('plugin reload')} with its name`
+      `seconds, last with "${entry.message}"; correct it, then ${commandLine('plugin reload <plugin>')}`
     )
   }
 

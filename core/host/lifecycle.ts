@@ -111,7 +111,7 @@ export class PluginLifecycle {
           )
         } catch (error) {
           if (isServerAway(error)) away = error
-          const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
+          const way = error instanceof NewerDatabase ? ` with ${commandLine('restore <backup.zip>')}` : ''
           this.#changes.fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
         }
       }),

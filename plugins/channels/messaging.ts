@@ -217,7 +217,9 @@ export class Messaging {
       )
     const chat = this.#unanswered.get(accountKey(account.channel, account.id))
     if (chat !== undefined)
-      warnings.push(`no agent answers in chat ${chat}: set agent_name, or add a binding with POST /api/bindings`)
+      warnings.push(
+        `no agent answers in chat ${chat}: set agent_name, or add a rule with ${commandLine('channels bindings')}`,
+      )
     return warnings
   }
   #note({ channel, id }: Account, chat: string | undefined): void {

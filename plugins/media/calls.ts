@@ -80,7 +80,7 @@ export async function choosePlace(
   if (!usual)
     throw new Refusal(
       'service_unavailable',
-      `No provider with a key makes ${kind}: ${commandLine('providers set-key')} takes the key of one, and GET /api/media/providers lists those that can`,
+      `No provider with a key makes ${kind}: ${commandLine('providers set-key <provider>')} takes the key of one, and GET /api/media/providers lists those that can`,
     )
   const choice = requested === undefined ? usual : chosenBy(requested, usual, inference)
   const model = await media.resolve(kind, choice)

@@ -28,6 +28,7 @@ import type { Opened } from './open.ts'
 import type { OpenedAdmin } from './open-admin.ts'
 import { skillRoutes } from './routes.ts'
 import { DESCRIBE, skillTools } from './tools.ts'
+import { InstallRequest } from './schema.ts'
 
 const requires = {
   agents: Agents,
@@ -105,7 +106,6 @@ export default definePlugin({
       skills: {
         list: async () => (await import('./open.ts')).listFacts(await catalog()),
         async install(source, { isCheck = false } = {}) {
-          const { InstallRequest } = await import('./schema.ts')
           const request = parse(InstallRequest, { source, dry_run: isCheck }, 'skill')
           return { name: (await (await admin()).install(request)).skill }
         },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listFlags } from '../../core/cli/arguments.ts'
+import { checkArguments, listFlags } from '../../core/cli/arguments.ts'
 import { loadBuiltIns } from '../../core/cli/built-ins.ts'
 import type { CommandEntry, CommandTree } from '../../core/cli/command.ts'
 import { coreCommands } from '../../core/cli/core-commands.ts'
@@ -32,16 +32,23 @@ const hints = sources('core', 'plugins', 'adapters')
   .flatMap(({ path, text }) => hintsIn(path, text))
   .filter(({ words: [first = ''] }) => first !== 'x' && !/^[-<]/.test(first))
 
-/** The flags of the command that a hint names; `undefined` when there is no such command. */
-async function flagsOf({ words }: Hint): Promise<ReadonlySet<string> | undefined> {
+/** The command that a hint names, and the words after its name; `undefined` when there is no such command. */
+async function commandOf({ words }: Hint) {
   let commands: CommandTree | undefined = tree
   let load: CommandEntry['load']
-  for (const word of words) {
+  let at = 0
+  for (; at < words.length; at++) {
+    const word: string = words[at] ?? ''
     if (!commands || !Object.hasOwn(commands, word)) break
     ;({ load, commands } = commands[word] ?? {})
   }
   const args = (await load?.())?.default.args
-  return args && new Set(listFlags(args).flatMap(({ name, aliases }) => [name, ...aliases]))
+  return args && { args, path: words.slice(0, at), rest: words.slice(at) }
+}
+/** The flags of the command that a hint names; `undefined` when there is no such command. */
+async function flagsOf(hint: Hint): Promise<ReadonlySet<string> | undefined> {
+  const command = await commandOf(hint)
+  return command && new Set(listFlags(command.args).flatMap(({ name, aliases }) => [name, ...aliases]))
 }
 
 it('every command that a message names is one, with flags that it has', async () => {
@@ -53,6 +60,22 @@ it('every command that a message names is one, with flags that it has', async ()
     }),
   )
   expect(hints.length).toBeGreaterThan(100)
+  expect(wrong.flat()).toEqual([])
+})
+
+it('every command that a message names has the arguments that it needs', async () => {
+  const wrong = await Promise.all(
+    hints.map(async (hint) => {
+      const command = await commandOf(hint)
+      if (!command || command.rest.includes('--help')) return []
+      try {
+        checkArguments(command.path, command.args, command.rest)
+        return []
+      } catch (error) {
+        return `${hint.place}: ${String(error)}`
+      }
+    }),
+  )
   expect(wrong.flat()).toEqual([])
 })
 

@@ -14,10 +14,7 @@ export async function connectTelegram(fake: FakeTelegram, svc: Svc): Promise<voi
   }
   await measure('telegram', {
     'svc channels add, the token is accepted': async () =>
-      expectText(
-        await svc(['channels', 'add', 'telegram', '--agent', 'assistant'], fake.token),
-        'The credentials are accepted',
-      ),
+      expectText(await svc(['channels', 'add', 'telegram'], fake.token), 'The credentials are accepted'),
     'svc channels pair': async () => {
       const answer: unknown = JSON.parse(await svc(['channels', 'pair', 'telegram', '--operator', '--json']))
       code = String((answer as { pairing_code: unknown }).pairing_code)

@@ -9,7 +9,7 @@ export default defineCommand({
     key: {
       type: 'string',
       valueHint: 'file',
-      description: `File with the private key, as ${commandLine('manifest keygen')} makes it`,
+      description: `File with the private key, as ${commandLine('manifest keygen <file>')} makes it`,
     },
     signer: {
       type: 'string',

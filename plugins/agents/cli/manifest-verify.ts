@@ -18,7 +18,11 @@ export default defineCommand({
     'Check a signed manifest as the daemon of this home would: the text is the one that was signed, ' +
     'the signature is good, the signer is trusted.',
   args: {
-    envelope: { type: 'positional', required: true, description: `File that ${commandLine('manifest sign')} made` },
+    envelope: {
+      type: 'positional',
+      required: true,
+      description: `File that ${commandLine('manifest sign <manifest>')} made`,
+    },
     trusted: {
       type: 'string',
       valueHint: 'keys',

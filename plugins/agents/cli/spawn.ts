@@ -30,7 +30,7 @@ export default defineCommand({
       type: 'positional',
       required: false,
       description:
-        `TOML file of the agent, or the signed one that ${commandLine('manifest sign')} made; ` +
+        `TOML file of the agent, or the signed one that ${commandLine('manifest sign <manifest>')} made; ` +
         '- reads standard input',
     },
     name: { type: 'string', valueHint: 'name', description: 'Name of the agent when there is no manifest' },

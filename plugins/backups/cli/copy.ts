@@ -36,9 +36,11 @@ export default defineCommand({
     print(
       'Files of agents stay in data/workspaces of this home, which is enough for one daemon. For several, copy them with ' +
         'their .mount into the folder that all mount (plugins.files.path), or set plugins.files.mount to "database" or ' +
-        `"s3": the next start copies them, and ${commandLine('files copy')} does it before.`,
+        `"s3": the next start copies them, and ${commandLine('files copy <target>')} does it before.`,
     )
-    print(`Now: ${commandLine('config set database_url <the same address>')}, then ${commandLine('start')}.`)
+    print(
+      `Now: ${commandLine('config set database_url <address>')} with the same address, then ${commandLine('start')}.`,
+    )
     return exits.ok
   },
 })

@@ -66,7 +66,7 @@ const read = (variable: string): string | undefined => readVariable(variable)?.t
 function missing(key: string, variable: string) {
   return {
     missing:
-      `plugins.files.s3.${key} is missing: store an access key with ${commandLine('files set-key')}, ` +
+      `plugins.files.s3.${key} is missing: store an access key with ${commandLine('files set-key <id>')}, ` +
       `or set it in the file, or the variable ${variable}`,
   }
 }

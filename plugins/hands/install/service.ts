@@ -87,7 +87,7 @@ export class HandInstaller {
       if (instances > 0)
         throw new Refusal(
           'conflict',
-          `The hand "${id}" has ${instances === 1 ? 'an instance' : `${instances} instances`}: deactivate first, with ${commandLine('hand stop')}`,
+          `The hand "${id}" has ${instances === 1 ? 'an instance' : `${instances} instances`}: deactivate first, with ${commandLine('hand stop <instance>')}`,
         )
       const entry = audit.entry({ event: 'hand_changed', details: `hand "${id}" was removed` })
       await folders.remove(id, await store.find(id), [entry])

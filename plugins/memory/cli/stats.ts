@@ -26,7 +26,7 @@ export default defineCommand({
     else
       print(
         [
-          `${stats.total} memories: ${stats.user_count} of users, ${stats.session_count} of sessions, ${stats.agent_count} of agents`,
+          `${stats.total} ${stats.total === 1 ? 'memory' : 'memories'}: ${stats.user_count} of users, ${stats.session_count} of sessions, ${stats.agent_count} of agents`,
           ...Object.entries(stats.categories).map(([name, count]) => `${name}  ${count}`),
           ...(stats.without_words === 0 ? [] : [`${stats.without_words} are not found by their words yet`]),
           ...(stats.without_vector === 0 ? [] : [`${stats.without_vector} have no vector yet`]),

@@ -58,9 +58,9 @@ export async function readOpenFang(deps: ReaderDeps, type: Product): Promise<Sou
   return { ...draft, type, path: folder.path, version: await versionOf(folder, database, type) }
 }
 const reasons: Readonly<Record<string, string>> = {
-  hands: `activate them here with ${commandLine('hand activate')}`,
+  hands: `activate them here with ${commandLine('hand activate <hand>')}`,
   'vault.enc': 'it is sealed with the key of the other machine: enter the secrets anew',
-  'integrations.toml': `add them here with ${commandLine('integration add')}`,
+  'integrations.toml': `add them here with ${commandLine('integration add <type>')}`,
   extensions: 'plugins of the other system are programs, and are not run here',
 }
 

@@ -12,6 +12,6 @@ export async function readSkills(draft: HomeDraft, folder: SourceFolder, below: 
     else if ((await folder.has(`${path}/SKILL.md`)) || (await folder.has(`${path}/skill.toml`)))
       draft.skills.push({ key: name, folder: path })
     else if (await folder.has(`${path}/package.json`))
-      draft.leave('skill', path, `it has no SKILL.md: install it anew with ${commandLine('skill install')}`)
+      draft.leave('skill', path, `it has no SKILL.md: install it anew with ${commandLine('skill install <source>')}`)
   }
 }

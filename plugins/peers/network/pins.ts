@@ -113,7 +113,7 @@ export class Pins {
     throw new LinkRefusal(
       429,
       `${this.#max} nodes are known, which is all that network.max_known_peers allows; ` +
-        `remove some with ${commandLine('peer unpin')}`,
+        `remove some with ${commandLine('peer unpin <peer>')}`,
     )
   }
   async #checkNew(nodeId: string): Promise<void> {

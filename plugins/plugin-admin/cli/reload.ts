@@ -24,7 +24,7 @@ export default defineCommand({
     else print(`plugin "${args.plugin}" ${answer.status}`)
     if (!args.json && others.length > 0)
       print(
-        `In this home only: ${namesOf(others)} keep the code that they have (${commandLine('plugin add')} is for all).`,
+        `In this home only: ${namesOf(others)} keep the code that they have (${commandLine('plugin add <source>')} is for all).`,
       )
     return exits.ok
   },

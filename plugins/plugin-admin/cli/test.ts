@@ -22,7 +22,7 @@ export default defineCommand({
       throw new Failure(
         exits.notFound,
         `${folder} has no tests`,
-        `write one on svc/testing, such as the index.test.ts that ${commandLine('plugin new')} makes`,
+        `write one on svc/testing, such as the index.test.ts that ${commandLine('plugin new <name>')} makes`,
       )
     return (await runNodeTests(folder, files, args.watch)) === 0 ? exits.ok : exits.failed
   },

@@ -15,7 +15,7 @@ import { requireSession, sessionArgs } from './client.ts'
 export default defineCommand({
   description:
     `Make a conversation the active one of its agent: the page, channels and ${commandLine('chat')} go on there. ` +
-    `To talk in one and leave the active one as it is, use ${commandLine('chat --session')}.`,
+    `To talk in one and leave the active one as it is, use ${commandLine('chat --session <session>')}.`,
   args: { ...sessionArgs, ...clientArgs },
   examples: [
     ['svc session switch 2', 'the second one of `svc session list`'],

@@ -38,7 +38,10 @@ export function parsePattern(given: unknown): Pattern {
   return toPattern(entry[0], entry[1] ?? {})
 }
 function toPattern(name: string, given: unknown): Pattern {
-  if (!isKind(name)) throw invalid(`there is no pattern "${name}"${suggest(findNearest(name, PATTERN_KINDS))}`)
+  if (!isKind(name)) {
+    const hint = suggest(findNearest(name, PATTERN_KINDS)) || `; there are ${PATTERN_KINDS.join(', ')}`
+    throw invalid(`there is no pattern "${name}"${hint}`)
+  }
   if (!isObject(given)) throw invalid(`expected an object under ${name}`)
   const [field] = FIELDS[name] as readonly (string | undefined)[]
   const unknown = Object.keys(given).find((key) => key !== field)

@@ -164,26 +164,30 @@ function KeyStep({ providers, provider, problem, working, onProvider, onTest, on
         Ollama on this machine is found by itself and needs no key. For another server that speaks OpenAI's format, such
         as llama.cpp, choose vLLM and give its address.
       </p>
-      {isLocal && (
-        <>
-          <label for="provider-address">Address</label>
-          <input
-            id="provider-address"
-            type="url"
-            value={address ?? provider.base_url}
-            required
-            autocomplete="off"
-            spellcheck={false}
-            onInput={(event) => setAddress(event.currentTarget.value)}
-          />
-        </>
-      )}
+      {isLocal && <AddressField address={address ?? provider.base_url ?? ''} onInput={setAddress} />}
       {provider && provider.auth_status !== 'no_key_needed' && (
         <KeyField provider={provider} value={key} isWrong={problem !== undefined} onInput={setKey} />
       )}
       <FieldProblem problem={problem} />
       <StepActions submit={isReady ? 'Test' : 'Save and test'} working={working} onClose={onClose} />
     </Dialog>
+  )
+}
+
+function AddressField({ address, onInput }: { readonly address: string; readonly onInput: (text: string) => void }) {
+  return (
+    <>
+      <label for="provider-address">Address</label>
+      <input
+        id="provider-address"
+        type="url"
+        value={address}
+        required
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget: { value } }) => onInput(value)}
+      />
+    </>
   )
 }
 

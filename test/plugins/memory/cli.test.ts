@@ -31,7 +31,7 @@ it('searches, lists, shows, exports, imports and forgets', async () => {
   expect((await svc('search', 'what colour has the boat?')).stdout).toMatch(/The boat is red +agent +person/)
   expect((await svc('search', 'submarine')).stdout).toContain('Nothing is known about "submarine".')
   expect((await svc('show', id)).stdout).toMatch(/known from +person[\s\S]*- until .*: The boat is blue\n$/)
-  expect((await svc('stats', '--agent', 'scout')).stdout).toMatch(/^1 memories: 0 of users/)
+  expect((await svc('stats', '--agent', 'scout')).stdout).toMatch(/^1 memory: 0 of users/)
   const file = join(home, 'memories.json')
   expect((await svc('export', 'scout', '--file', file)).stdout).toContain('1 memories are in')
   expect((await svc('export', 'scout', '--file', file)).stderr).toContain('there already')
