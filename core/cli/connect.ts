@@ -107,6 +107,16 @@ export async function callDaemon<T>(connection: Connection, work: (client: Daemo
     throw explainError(error, connection)
   }
 }
+function explainKey(error: DaemonRefusal, url: string, home: string): Failure {
+  const isWrong = error.message.startsWith('Invalid')
+  return new Failure(
+    exits.refused,
+    `${url} ${isWrong ? 'does not accept this key' : 'asks for a key'}: ${error.message}`,
+    `${isWrong ? 'correct' : 'set'} SVC_API_KEY, or api_key in ${home}/config.toml`,
+    { cause: error },
+  )
+}
+
 /** The `Failure` for an error of the daemon's client; any other error as it is. */
 export function explainError(error: unknown, { client, location, pid }: Connection): unknown {
   if (error instanceof DaemonUnreachable) {
@@ -122,12 +132,7 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
   if (!(error instanceof DaemonRefusal)) return error
   switch (error.status) {
     case 401:
-      return new Failure(
-        exits.refused,
-        `${client.url} asks for a key: ${error.message}`,
-        `set SVC_API_KEY, or api_key in ${location.home}/config.toml`,
-        { cause: error },
-      )
+      return explainKey(error, client.url, location.home)
     case 403:
       return new Failure(exits.refused, error.message, undefined, { cause: error })
     case 404:

@@ -3,6 +3,7 @@ import { ConfigError, printProblem } from '../config/problem.ts'
 import { escapeControls } from '../log/text.ts'
 import { exits, Failure } from './failure.ts'
 import { commandLine } from '../process/command-name.ts'
+import { codeOf } from '../storage/failure.ts'
 import { messageOf } from '../errors/message.ts'
 
 /** Anything that was thrown as a failure with an exit code. */
@@ -27,11 +28,24 @@ export function toFailure(error: unknown): Failure {
   }
   if (error instanceof Error && error.name === 'CLIError')
     return new Failure(exits.usage, stripVTControlCharacters(error.message), undefined, { cause: error })
+  const denied = explainDenied(error)
+  if (denied) return denied
   const message = messageOf(error)
   return new Failure(
     exits.failed,
     message,
     process.env['SVC_DEBUG'] ? (error instanceof Error ? error.stack : undefined) : undefined,
+    { cause: error },
+  )
+}
+/** A file that this user may not use, in whatever command. */
+function explainDenied(error: unknown): Failure | undefined {
+  if (!(error instanceof Error && 'path' in error && ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error))))
+    return undefined
+  return new Failure(
+    exits.refused,
+    `this user may not use ${String(error.path)} (${codeOf(error)})`,
+    'run this as the user of the daemon, correct the rights of the file, or name another home with --home',
     { cause: error },
   )
 }

@@ -215,9 +215,12 @@ function parseJson(text: string): unknown {
   }
 }
 function reasonOf(error: unknown): string {
+  let message = error instanceof Error ? error.message : String(error)
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     if ('code' in cause && typeof cause.code === 'string') return cause.code
     if (cause.name === 'TimeoutError') return 'timeout'
+    // That of the last cause says most, such as "bad port".
+    message = cause.message
   }
-  return error instanceof Error ? error.message : String(error)
+  return message
 }

@@ -5,9 +5,13 @@ import { editManifest, parseManifest } from './manifest.ts'
 import { mentions } from './mentions.ts'
 import type { LoadedAgent } from './registry.ts'
 
+interface Issue {
+  readonly path: string
+  readonly message: string
+}
 /**
- * What went wrong with a manifest, with the line of the value: `manifest_toml:7: model.temperature: …`. `replaced`: keys
- * whose value is not that of the text. `file`: what the text is called.
+ * What went wrong with a manifest, with the line of each value: `manifest_toml:7: model.temperature: …`. `replaced`:
+ * keys whose value is not that of the text. `file`: what the text is called.
  */
 export function withLine(
   toml: string,
@@ -15,11 +19,17 @@ export function withLine(
   { replaced = [], file = 'manifest_toml' }: { readonly replaced?: readonly string[]; readonly file?: string } = {},
 ): unknown {
   if (!(error instanceof Refusal) || error.code !== 'invalid_request') return error
-  const { issues } = error.details as { readonly issues?: readonly { readonly path: string }[] }
-  const key = issues?.[0]?.path
-  const line = key === undefined || replaced.includes(key) ? undefined : lineOfKey(toml, key)
+  const { issues = [] } = error.details as { readonly issues?: readonly Issue[] }
+  const find = (path: string): number | undefined => (replaced.includes(path) ? undefined : lineOfKey(toml, path))
+  const [first, ...others] = issues
+  const key = first?.path
+  const line = key === undefined ? undefined : find(key)
   if (line === undefined || error.message.startsWith('manifest_toml')) return error
-  return new Refusal('invalid_request', `${file}:${line}: ${error.message}`, {
+  const further = others.map(({ path, message }) => {
+    const at = find(path)
+    return `${file}${at === undefined ? '' : `:${at}`}: ${path}: ${message}`
+  })
+  return new Refusal('invalid_request', [`${file}:${line}: ${error.message}`, ...further].join('\n'), {
     details: { ...error.details, line, key },
     cause: error,
   })

@@ -98,12 +98,15 @@ export class MarkdownStream {
     if (this.#plain) return escapeControls(this.#pending, true)
     return `${this.#gap}${renderMarkdown(this.#pending, this.#options())}`
   }
-  /** Everything that is left. */
+  /** Everything that is left. What is added afterwards is another text. */
   end(): string {
     const done = this.take()
     const rest = this.#pending
+    const last = this.#plain ? (rest === '' ? '' : `${escapeControls(rest, true)}\n`) : this.#give(rest)
     this.#pending = ''
-    return done + (this.#plain ? (rest === '' ? '' : `${escapeControls(rest, true)}\n`) : this.#give(rest))
+    this.#begun = false
+    this.#plain = false
+    return done + last
   }
 
   #give(raw: string): string {

@@ -76,7 +76,9 @@ function nameFile(error: unknown, file: string | undefined): unknown {
     !/^manifest_toml:(?: |\d+: )/.test(error.message)
   )
     return error
-  return new Failure(error.exit, error.message.replace('manifest_toml', file), error.advice, { cause: error })
+  return new Failure(error.exit, error.message.replaceAll(/^manifest_toml(?=:)/gm, file), error.advice, {
+    cause: error,
+  })
 }
 
 /** A signed manifest is JSON, which no TOML file begins like. The daemon checks all of it. */

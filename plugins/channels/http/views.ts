@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import type { ChannelAdapter } from 'svc/channels'
 import { findNearest, suggest, toIso } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import { commonFields, fieldsOf } from '../accounts/fields.ts'
 import type { Field } from '../accounts/fields.ts'
 import { redactConfig } from '../accounts/service.ts'
@@ -43,7 +43,8 @@ export function requireChannel(registry: AdapterRegistry, given: string): Channe
   const channel = all.find((one) => one.name === name)
   if (!channel) {
     const names = all.map((one) => one.name)
-    throw new Refusal('channel_not_found', `There is no channel "${given}"${suggest(findNearest(given, names))}`)
+    const hint = suggest(findNearest(given, names)) || `: ${commandLine('channels list --all')} has those there are`
+    throw new Refusal('channel_not_found', `There is no channel "${given}"${hint}`)
   }
   return channel
 }

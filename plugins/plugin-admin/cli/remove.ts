@@ -4,6 +4,7 @@ import {
   clientArgs,
   confirm,
   connect,
+  DaemonRefusal,
   defineCommand,
   exits,
   Failure,
@@ -21,12 +22,14 @@ const Data = v.looseObject({
   values: v.number(),
   secrets: v.array(v.string()),
 })
+const Details = v.looseObject({ source: v.string(), installed: v.nullish(v.unknown()) })
 const Answer = v.looseObject({ removed: v.boolean(), data: v.nullish(Data) })
 type Answer = v.InferOutput<typeof Answer>
 
 export default defineCommand({
   description:
-    'Unload a plugin and remove its files. Running calls end first. Its tables, stored values and secrets stay, and ' +
+    'Unload a plugin and remove its files, after a question when it was written here and not installed. Running calls ' +
+    'end first. Its tables, stored values and secrets stay, and ' +
     'are found again when it is installed again, unless --delete-data deletes them.',
   args: {
     plugin: { type: 'positional', required: true, description: 'Name of the plugin' },
@@ -35,7 +38,11 @@ export default defineCommand({
       type: 'boolean',
       description: 'Delete its tables, stored values and secrets for good; shows them and asks',
     },
-    yes: { type: 'boolean', alias: 'y', description: 'Delete its data without asking' },
+    yes: {
+      type: 'boolean',
+      alias: 'y',
+      description: 'Delete its data, and code that was written here, without asking',
+    },
     ...waitArg,
     ...clientArgs,
   },
@@ -47,6 +54,7 @@ export default defineCommand({
     const connection = await connect(args)
     const deletesData = args['delete-data'] === true
     const body = { name: args.plugin, force: args.force ?? false, delete_data: deletesData }
+    if (!args.yes) await askForCode(connection, args)
     if (deletesData && !args.yes) await ask(args.plugin, await uninstall(connection, { ...body, dry_run: true }), args)
     const answer = await uninstall(connection, body)
     if (!args.json) print(`plugin "${args.plugin}" removed${deletesData ? ', and its data deleted' : ''}`)
@@ -65,6 +73,33 @@ function uninstall(connection: Connection, body: object): Promise<Answer> {
   )
 }
 
+/** What was installed can be installed again; what somebody wrote in the home may be nowhere else. */
+async function askForCode(
+  connection: Connection,
+  { plugin, json }: { readonly plugin: string; readonly json?: boolean | undefined },
+): Promise<void> {
+  const path = `/api/plugins/${encodeURIComponent(plugin)}`
+  const found = await callDaemon(connection, (client) =>
+    client.call('GET', path, Details).catch((error: unknown) => {
+      // The data of a plugin can be deleted when it is removed already.
+      if (error instanceof DaemonRefusal && error.status === 404) return undefined
+      throw error
+    }),
+  )
+  if (!found || found.source === 'built-in' || (found.installed ?? undefined) !== undefined) return
+  const isSure = await confirm(
+    `Delete ${found.source}? It was not installed, so this is the code itself. [y/N] `,
+    json === true,
+  )
+  decide(plugin, isSure)
+}
+
+function decide(name: string, isSure: boolean | undefined): void {
+  if (isSure === undefined)
+    throw new Failure(exits.refused, `"${name}" was not removed: nobody was there to confirm`, 'add --yes')
+  if (!isSure) throw new Failure(exits.refused, `"${name}" was not removed`)
+}
+
 async function ask(name: string, { data }: Answer, { json }: { readonly json?: boolean | undefined }): Promise<void> {
   const tables = (data?.tables ?? []).map((table) => `${table.name} (${table.rows} rows)`)
   note(
@@ -75,8 +110,5 @@ async function ask(name: string, { data }: Answer, { json }: { readonly json?: b
       ['secrets', data?.secrets.join(', ') || 'none'],
     ]),
   )
-  const isSure = await confirm(`Delete all of this for good? [y/N] `, json === true)
-  if (isSure === undefined)
-    throw new Failure(exits.refused, `"${name}" was not removed: nobody was there to confirm`, 'add --yes')
-  if (!isSure) throw new Failure(exits.refused, `"${name}" was not removed`)
+  decide(name, await confirm(`Delete all of this for good? [y/N] `, json === true))
 }

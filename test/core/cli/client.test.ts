@@ -6,6 +6,7 @@ import { byHand } from '../../support/chat-stage.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
+import { toFailure } from '../../../core/cli/failure-output.ts'
 import { runHere } from './here.ts'
 import type { Answer } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
@@ -53,6 +54,15 @@ describe('status and refusals', () => {
     const answer = await runHere(['status', '--url', daemon.url, '--home', other])
     expect(answer).toMatchObject({ code: 5, stdout: '' })
     expect(answer.stderr).toMatch(/asks for a key[^]*-> set SVC_API_KEY/)
+    const wrong = await runHere(['status', '--url', daemon.url, '--home', other], { SVC_API_KEY: 'wrong-12345' })
+    expect(wrong.stderr).toMatch(/does not accept this key[^]*-> correct SVC_API_KEY/)
+    // Tests may run as root, who may use every file.
+    const denied = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path: '/x/daemon.json' })
+    expect(toFailure(denied)).toMatchObject({
+      exit: 5,
+      message: 'this user may not use /x/daemon.json (EACCES)',
+      advice: expect.stringContaining('--home') as string,
+    })
     expect((await runHere(['status', '--url', daemon.url, '--home', other], { SVC_API_KEY: key })).code).toBe(0)
     await rm(other, { recursive: true })
   })
@@ -113,6 +123,10 @@ describe('agents and plugins', () => {
       code: 1,
       stderr: expect.stringContaining(`${file}: malformed TOML at line 1`) as string,
     })
+    await writeFile(file, 'name = "two"\n[model]\ntemperature = "hot"\nmax_tokens = "many"\n')
+    const { stderr } = await svc('agent', 'spawn', file)
+    expect(stderr).toContain(`${file}:3: model.temperature: `)
+    expect(stderr).toContain(`${file}:4: model.max_tokens: `)
     expect(await svc('agent', 'spawn', join(home, 'none.toml'))).toMatchObject({ code: 4 })
     expect(await svc('agent', 'spawn')).toMatchObject({ code: 2 })
     expect(await svc('agent', 'spawn', file, '--name', 'x')).toMatchObject({ code: 2 })

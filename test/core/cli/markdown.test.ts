@@ -26,6 +26,14 @@ describe('what is still being written', () => {
   })
 })
 
+it('the next text begins without the empty line that stands between two blocks', () => {
+  const markdown = new MarkdownStream(() => ({ width: 60, colored: false }))
+  for (const text of ['one\n\ntwo', 'three']) {
+    markdown.add(text)
+    expect(markdown.end()).toBe(text === 'three' ? 'three\n' : 'one\n\ntwo\n')
+  }
+})
+
 describe('Markdown in a terminal', () => {
   it.each([
     ['# A\ntext', '# A\n\ntext'],

@@ -147,6 +147,8 @@ it('neither removes nor makes a plugin for somebody who has neither a key nor a 
   await writeFile(join(home, 'plugins', `.proof-${proof}`), '')
   expect((await host.json('POST', '/api/plugins/scaffold', { name: 'made', proof })).status).toBe(201)
   expect((await host.json('POST', '/api/plugins/uninstall', { name: 'made', proof })).status).toBe(403)
-  for (const name of ['made', 'kept']) expect(await here('remove', name)).toMatchObject({ code: 0 })
+  // Written here, and perhaps nowhere else.
+  expect(await here('remove', 'made')).toMatchObject({ code: 5, stderr: expect.stringContaining('--yes') as string })
+  for (const name of ['made', 'kept']) expect(await here('remove', name, '--yes')).toMatchObject({ code: 0 })
   expect(await readdir(join(home, 'plugins'))).toEqual([])
 })
