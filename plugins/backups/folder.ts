@@ -58,11 +58,7 @@ export class BackupFolder {
   async find(filename: string): Promise<string> {
     const names = await this.names()
     if (!names.includes(filename))
-      throw new Refusal(
-        'backup_not_found',
-        'There is no backup ' +
-          `${filename}${suggest(findNearest(filename, names)) || '; GET /api/backups lists those there are'}`,
-      )
+      throw new Refusal('backup_not_found', `There is no backup ${filename}${hintOf(filename, names)}`)
     return await confine(this.path, filename)
   }
   /** Removed on disk when it settles. Throws `backup_not_found`. */
@@ -114,4 +110,13 @@ const FULL_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FUL
 function whenMissing(error: unknown): never[] {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
   throw error
+}
+
+/** The name that was meant, else the newest ones: their names begin with the time. */
+function hintOf(filename: string, names: readonly string[]): string {
+  const meant = suggest(findNearest(filename, names))
+  if (meant !== '') return meant
+  return names.length === 0
+    ? '; there is none yet'
+    : `; there are ${names.toSorted().toReversed().slice(0, 5).join(', ')}`
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { findNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn, ProviderClient, ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
@@ -278,7 +278,7 @@ export class Connections {
 function missingKey(provider: string, variable: string): Refusal {
   return new Refusal(
     'service_unavailable',
-    `Provider ${provider} has no key: set ${variable}, or [providers.${provider}] api_key, or POST it to ` +
-      `/api/providers/${provider}/key.`,
+    `Provider ${provider} has no key: set ${variable}, or [providers.${provider}] api_key, or store one with ` +
+      `${commandLine(`providers set-key ${provider}`)}.`,
   )
 }

@@ -1,9 +1,11 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkArguments, listFlags } from '../../core/cli/arguments.ts'
 import { loadBuiltIns } from '../../core/cli/built-ins.ts'
 import type { CommandEntry, CommandTree } from '../../core/cli/command.ts'
 import { coreCommands } from '../../core/cli/core-commands.ts'
-import { sources } from './sources.ts'
+import { root, sources } from './sources.ts'
 
 interface Hint {
   readonly place: string
@@ -23,6 +25,17 @@ function hintsIn(path: string, text: string): Hint[] {
   }))
 }
 
+/** Command lines in the pages, where no program knows how they are typed. */
+function hintsOfPages(): Hint[] {
+  return globSync('plugins/*/pages/*.{html,js}', { cwd: root }).flatMap((path) => {
+    const text = readFileSync(join(root, path), 'utf8')
+    return [...text.matchAll(/<code>svc ([^<]+)<\/code>|'code', \{\}, 'svc ([^']+)'/g)].map(([, html, script]) => ({
+      place: `${path}: ${html ?? script ?? ''}`,
+      words: (html ?? script ?? '').trim().split(/ +/),
+    }))
+  })
+}
+
 /** Plugins may share a group. */
 const tree: Record<string, CommandEntry> = { ...coreCommands }
 for (const { commands = {} } of await loadBuiltIns())
@@ -31,6 +44,7 @@ for (const { commands = {} } of await loadBuiltIns())
 const hints = sources('core', 'plugins', 'adapters')
   .flatMap(({ path, text }) => hintsIn(path, text))
   .filter(({ words: [first = ''] }) => first !== 'x' && !/^[-<]/.test(first))
+  .concat(hintsOfPages())
 
 /** The command that a hint names, and the words after its name; `undefined` when there is no such command. */
 async function commandOf({ words }: Hint) {
@@ -80,7 +94,7 @@ it('every command that a message names has the arguments that it needs', async (
 })
 
 it('every command that a daemon names can be told which home it is about', async () => {
-  const ofDaemon = hints.filter(({ place }) => !/^core\/cli\/|^plugins\/[\w-]+\/cli[/.]/.test(place))
+  const ofDaemon = hints.filter(({ place }) => !/^core\/cli\/|^plugins\/[\w-]+\/(?:cli[/.]|pages\/)/.test(place))
   const wrong = await Promise.all(ofDaemon.map(async (hint) => ((await flagsOf(hint))?.has('home') ? [] : hint.place)))
   expect(wrong.flat()).toEqual([])
 })

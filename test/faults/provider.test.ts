@@ -508,7 +508,7 @@ describe('a model that cannot be had any more', () => {
     const { status, body } = await other.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
     expect([status, body.error.code]).toEqual([503, 'service_unavailable'])
     expect(body.error.message).toMatch(
-      /Provider openai has no key: set OPENAI_API_KEY, or \[providers\.openai\] api_key, or POST it to \/api\/providers\/openai\/key/,
+      /Provider openai has no key: set OPENAI_API_KEY, or \[providers\.openai\] api_key, or store one with `svc providers set-key openai/,
     )
   })
   it('a driver that is taken away while it answers: the fallback goes on with the turn', async () => {
