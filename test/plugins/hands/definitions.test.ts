@@ -224,7 +224,7 @@ describe('installing', () => {
     const made = await test.request<Json>('POST', '/api/hands/tides/activate')
     expect(await remove('tides')).toEqual([
       409,
-      'The hand "tides" has an instance: deactivate first, with `svc hand stop`',
+      'The hand "tides" has an instance: deactivate first, with `svc hand stop <instance>`',
     ])
     await test.request('DELETE', `/api/hands/instances/${made.body.instance_id}`)
     expect(await remove('tides')).toEqual([200, undefined])

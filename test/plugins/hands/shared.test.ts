@@ -69,7 +69,7 @@ it('a hand that is installed, replaced and removed at one daemon is so at the ot
   const { body: made } = await two.json('POST', '/api/hands/ebb/activate', {})
   expect(await one.json('DELETE', '/api/hands/ebb')).toMatchObject({
     status: 409,
-    body: { error: { message: 'The hand "ebb" has an instance: deactivate first, with `svc hand stop`' } },
+    body: { error: { message: 'The hand "ebb" has an instance: deactivate first, with `svc hand stop <instance>`' } },
   })
   await install(two, 'Second')
   await eventually(async () => expect(await named(one)).toBe('Second'))
