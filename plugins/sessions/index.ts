@@ -50,6 +50,12 @@ export default definePlugin({
         0,
       ),
       search_max_messages: fields.integer('Messages that one search looks at, from the newest on.', 500_000, 1, 1e9),
+      branch_max_messages: fields.integer(
+        'Messages that a branch of a conversation copies, results of tools included.',
+        10_000,
+        1,
+        1_000_000,
+      ),
       cleanup_interval_hours: fields.integer('Hours between two searches for sessions to remove.', 24, 1, 500),
     }),
   ),
@@ -83,7 +89,7 @@ export default definePlugin({
     })
     const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
-      branchRoute({ db, log, sessions, agents, audit, journal }),
+      branchRoute({ db, log, sessions, agents, audit, journal, maxMessages: config.branch_max_messages }),
       searchRoute({ db, agents, maxMessages: config.search_max_messages }),
       ...sessionRoutes({
         sessions,

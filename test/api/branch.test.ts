@@ -7,7 +7,11 @@ let stage: ChatStage
 let serial = 0
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 beforeAll(async () => {
-  stage = await openChat({ config: { plugins: { providers: { breaker_failures: 1000, tries: 1 } } } })
+  stage = await openChat({
+    config: {
+      plugins: { providers: { breaker_failures: 1000, tries: 1 }, sessions: { branch_max_messages: 5 } },
+    },
+  })
   stage.fake.always(({ body }) => ({ text: `heard ${String(body.messages?.at(-1)?.content)}` }))
 })
 afterAll(async () => {
@@ -85,6 +89,17 @@ describe('a conversation is branched', () => {
     }
     const sessions = (await stage.host.json('GET', `/api/agents/${agent}/sessions`)).body.sessions
     expect(sessions).toHaveLength(5)
+  })
+
+  it('with branch_max_messages at most', async () => {
+    const agent = await spawn()
+    for (const text of ['one', 'two', 'three']) await say(agent, text)
+    const { session_id: id } = await stage.session(agent)
+    for (const message of [undefined, 6, 7, NOBODY]) {
+      const { status, body } = await branch(id, { message })
+      expect([status, body.error.message]).toEqual([409, expect.stringContaining('at most 5 messages')])
+    }
+    expect((await branch(id, { message: 4 })).body.message_count).toBe(4)
   })
 
   it('not in a turn that runs or failed; with the results of tools', async () => {

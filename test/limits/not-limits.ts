@@ -361,6 +361,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/triggers/firing.test.ts',
     'asks the agent once, with the event as a sentence, keeps max_result_chars and sends the whole result',
   ],
+  'plugins.sessions.branch_max_messages': ['test/api/branch.test.ts', 'with branch_max_messages at most'],
   'plugins.sessions.search_max_messages': [
     'test/plugins/sessions/search.test.ts',
     'messages that have all words are found',

@@ -17,6 +17,8 @@ export interface BranchDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly journal: Journal
+  /** That are copied, results of tools included. */
+  readonly maxMessages: number
   readonly commit: (statements: readonly Statement[]) => Promise<void>
 }
 export interface BranchOptions {
@@ -36,7 +38,7 @@ export async function branchSession(deps: BranchDeps, source: Session, options: 
   const made = await sessions.find(id)
   if (made) return made
   await agents.require(source.agentId)
-  const shown = await store.places(source.id)
+  const shown = await store.places(source.id, deps.maxMessages + 1)
   const open = new Set((await deps.journal.open({ sessionId: source.id })).map((turn) => turn.id))
   const end = await endOf(deps, shown, open, options.message)
   const copies = copiesOf(shown.slice(0, end).filter(({ turn_state: state }) => state === null))
@@ -64,15 +66,18 @@ export async function branchSession(deps: BranchDeps, source: Session, options: 
 
 /** How many of the messages are copied, with the results of the last one's tools. */
 async function endOf(
-  { store }: BranchDeps,
+  { store, maxMessages }: BranchDeps,
   shown: readonly PlaceRow[],
   open: ReadonlySet<string>,
   wanted: string | number | undefined,
 ): Promise<number> {
+  // Then the rest was not read.
+  const isTooLong = shown.length > maxMessages
+  if (isTooLong && (wanted === undefined || !findMessage(shown, wanted))) throw tooLong(maxMessages)
   const at =
     wanted === undefined
       ? shown.findLastIndex(({ turn_id: turn, turn_state: state }) => !open.has(turn) && state === null)
-      : findMessage(shown, wanted)
+      : requireMessage(shown, wanted)
   const chosen = shown[at]
   if (!chosen) return 0
   if (open.has(chosen.turn_id))
@@ -84,18 +89,32 @@ async function endOf(
     throw new Refusal('conflict', 'This message failed: retry it first, or branch from an earlier message')
   let end = at + 1
   while (shown[end]?.role === 'tool') end++
+  if (end > maxMessages) throw tooLong(maxMessages)
   await checkResults(store, shown.slice(at, end))
   return end
 }
 
-function findMessage(shown: readonly PlaceRow[], wanted: string | number): number {
-  const visible = shown.filter(({ role }) => role !== 'tool')
-  const found = typeof wanted === 'number' ? visible[wanted - 1] : visible.find(({ id }) => id === wanted)
+const tooLong = (maxMessages: number): Refusal =>
+  new Refusal(
+    'conflict',
+    `A branch copies at most ${maxMessages} messages, results of tools included: branch from an earlier message, or ` +
+      'raise branch_max_messages under [plugins.sessions]',
+  )
+
+const visibleOf = (shown: readonly PlaceRow[]): readonly PlaceRow[] => shown.filter(({ role }) => role !== 'tool')
+
+function findMessage(shown: readonly PlaceRow[], wanted: string | number): PlaceRow | undefined {
+  const visible = visibleOf(shown)
+  return typeof wanted === 'number' ? visible[wanted - 1] : visible.find(({ id }) => id === wanted)
+}
+
+function requireMessage(shown: readonly PlaceRow[], wanted: string | number): number {
+  const found = findMessage(shown, wanted)
   if (found) return shown.indexOf(found)
   throw new Refusal(
     'message_not_found',
     typeof wanted === 'number'
-      ? `No message ${wanted}: this conversation has ${visible.length}, counted from 1`
+      ? `No message ${wanted}: this conversation has ${visibleOf(shown).length}, counted from 1`
       : `No message ${wanted} in this conversation`,
   )
 }

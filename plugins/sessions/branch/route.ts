@@ -34,6 +34,7 @@ export interface BranchRouteDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly journal: Journal
+  readonly maxMessages: number
 }
 
 export const branchRoute = (deps: BranchRouteDeps): AnyRoute =>

@@ -37,12 +37,13 @@ export class BranchStore {
     })
   }
 
-  /** All messages that are shown, the oldest first, without their texts. */
-  async places(sessionId: string): Promise<readonly PlaceRow[]> {
+  /** The oldest messages that are shown, without their texts. */
+  async places(sessionId: string, limit: number): Promise<readonly PlaceRow[]> {
     return v.parse(
       v.array(PlaceRow),
       await this.#db.all`SELECT id, turn_id, turn_seq, seq, role, turn_state FROM sessions_message
-        WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed' ORDER BY turn_seq, seq`,
+        WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed'
+        ORDER BY turn_seq, seq LIMIT ${limit}`,
     )
   }
   async message(id: string): Promise<MessageRow | undefined> {

@@ -39,6 +39,7 @@ describe.each(engines)('on %s', (engine) => {
       agents,
       audit: { entry: () => nothing },
       journal: { open: async () => [] },
+      maxMessages: 10,
       commit: (statements: never) => database.sql.batch(statements),
     } as unknown as BranchDeps
     const call = { type: 'call', id: 'c', tool: 'look', args: {} } as const
