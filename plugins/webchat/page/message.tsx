@@ -22,6 +22,12 @@ export function QuestionItem({ question, isFound }: { readonly question: Questio
       </h2>
       <p class="bubble">{question.text}</p>
       <SentFiles files={question.files} />
+      {question.quoted !== undefined && (
+        <details class="attached-text">
+          <summary>What the agent was given of {question.files.length === 1 ? 'this file' : 'these files'}</summary>
+          <pre tabIndex={0}>{question.quoted}</pre>
+        </details>
+      )}
     </li>
   )
 }

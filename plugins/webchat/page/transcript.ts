@@ -24,6 +24,8 @@ export interface Question {
   readonly id: number
   readonly text: string
   readonly files: readonly AttachedFile[]
+  /** What the agent was given of the files. */
+  readonly quoted?: string
   /** The entry point, when that was not this page. */
   readonly from?: string | undefined
   /** The recorded message. */

@@ -66,6 +66,9 @@ test('a file is chosen, sent with the message, read by the model, and shown by i
   await sent(page).getByText('notes.txt').waitFor()
   expect(await page.locator('.bubble').allInnerTexts()).toEqual(['What is the code word?'])
   expect(await page.locator('.question').count()).toBe(1)
+  await page.getByText('What the agent was given of this file').click()
+  expect(await page.locator('.question pre').innerText()).toContain('The code word is heron.')
+  expect(await accessibilityProblems(page.mainFrame())).toEqual([])
   expect(tab.complaints).toEqual([])
 })
 
