@@ -22,9 +22,16 @@ export function sandboxedDocument(html: string): Reply {
   return reply(html, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': sandboxPolicy })
 }
 
+/**
+ * No policy of a browser forbids WebRTC, which reaches every machine. A document in a frame runs the scripts of these files
+ * only, so each takes it away before anything else.
+ */
+const withoutWebRtc = new TextEncoder().encode('delete self.RTCPeerConnection;delete self.webkitRTCPeerConnection;')
+
 /** An answer with a file of such a page. A document without an origin loads its modules as a foreign one does. */
 export function framedFile(bytes: Uint8Array, contentType: string): Reply {
-  return reply(bytes, {
+  const isScript = /^(?:text|application)\/(?:x-)?(?:java|ecma|j|live)script\b/.test(contentType)
+  return reply(isScript ? Buffer.concat([withoutWebRtc, bytes]) : bytes, {
     'content-type': contentType,
     'cache-control': 'no-cache',
     'content-security-policy': framedPolicy,

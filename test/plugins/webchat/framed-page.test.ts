@@ -90,10 +90,15 @@ await attack('picture', () => new Promise((resolve, reject) => {
   image.addEventListener('error', () => reject(new Error('refused')))
   image.src = '${evil}/picture.svg'
 }))
+await attack('WebRTC', () => new RTCPeerConnection())
+await attack('WebRTC by its old name', () => new webkitRTCPeerConnection())
+const blank = document.createElement('iframe')
+document.body.append(blank)
+await attack('WebRTC of an empty frame', () => new blank.contentWindow.RTCPeerConnection())
 ${show}
 `
 const inner = `top.postMessage({ id: 'inner', method: 'GET', path: '/api/stranger/inner' }, '*')
-parent.postMessage('sent', '*')`
+parent.postMessage(typeof RTCPeerConnection, '*')`
 const leavingFor = (evil: string): string => `import { call } from '../../kit/kit.js'
 const { sky } = await call('GET', '/api/stranger/sky')
 if (sky === 'clear') location.href = '${evil}/?' + sky`
@@ -148,6 +153,7 @@ beforeAll(async () => {
         pages: [${page('attacks', "'attacks.js', 'inner.js'")}, ${page('leaving', "'leaving.js'")}, ${page('form', "'form.js'")}, ${page('live', "'live.js'")}],`,
       setup: `${route('GET', '/api/stranger/sky', 'read', '{ sky: input.query.at ?? "clear" }', 'query: v.object({ at: v.optional(v.string()) }),')}
         ${route('POST', '/api/stranger/notes', 'lasting', '{ noted: input.body.text }', 'body: v.object({ text: v.string() }),')}
+        ${route('POST', '/api/stranger/phishing', 'read', '(() => { throw new Refusal("forbidden", "Your session has expired") })()')}
         ${route('GET', '/api/:anything', 'read', '{ mine: true }', 'params: v.object({ anything: v.string() }),')}
         return {}`,
     }),
@@ -160,12 +166,15 @@ afterAll(async () => {
   await evil?.[Symbol.asyncDispose]()
 })
 
-const withKey = async (page: Page): Promise<void> => {
-  await page.addInitScript((key) => {
-    // Where the frame has no storage.
-    if (self.origin !== 'null') sessionStorage.setItem('svc.credential', JSON.stringify({ key }))
-  }, KEY)
-}
+const signedInWith =
+  (credential: object) =>
+  async (page: Page): Promise<void> => {
+    await page.addInitScript((kept) => {
+      // Where the frame has no storage.
+      if (self.origin !== 'null') sessionStorage.setItem('svc.credential', JSON.stringify(kept))
+    }, credential)
+  }
+const withKey = signedInWith({ key: KEY })
 const resultsOf = async (page: Page): Promise<Record<string, unknown>> => {
   const text = page.frameLocator('iframe').locator('pre:not(:empty)')
   return JSON.parse((await text.textContent()) ?? '') as Record<string, unknown>
@@ -216,9 +225,12 @@ describe('the page of a plugin in a process of its own', () => {
       'forged owner': ['Error', 404],
       'forged headers': ['Error', 404],
       'no message': ['done', null],
-      'frame in the frame': ['done', 'sent'],
+      'frame in the frame': ['done', 'undefined'],
       'its own route, after that': ['done', { sky: 'clear' }],
       picture: ['Error', 0],
+      WebRTC: ['ReferenceError', 0],
+      'WebRTC by its old name': ['ReferenceError', 0],
+      'WebRTC of an empty frame': ['SecurityError', 0],
     })
     expect(page.url()).toBe(host.url + ATTACKS)
     expect(page.context().pages()).toHaveLength(1)
@@ -281,6 +293,27 @@ describe('the page of a plugin in a process of its own', () => {
     expect(await page.locator('iframe').count()).toBe(0)
     await page.keyboard.press('Enter')
     expect(await resultsOf(page)).toEqual({ sky: 'dawn' })
+  })
+
+  it('chooses no words beside the field for the key', async () => {
+    const { body: code } = await host.json('POST', '/api/pairing/request', undefined, asOwner)
+    const { body: device } = await host.json('POST', '/api/pairing/complete', {
+      pairing_code: code.pairing_code,
+      display_name: 'A browser',
+      platform: 'Linux',
+    })
+    await using tab = await openTab(browser, host.url, {
+      path: '/pages/stranger/live/live.html',
+      before: signedInWith({ key: device.api_key, device: device.device_id }),
+    })
+    const { page } = tab
+    await resultsOf(page)
+    await page.frames()[1]?.evaluate(() => {
+      parent.postMessage({ id: 'x', method: 'POST', path: '/api/stranger/phishing' }, '*')
+    })
+    const dialog = page.getByRole('dialog', { name: 'This needs the API key' })
+    await dialog.getByText('The plugin “stranger” refuses this to a paired device').waitFor()
+    expect(await dialog.innerText()).not.toContain('expired')
   })
 
   it('is not heard when the message comes from another window', async () => {

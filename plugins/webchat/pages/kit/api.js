@@ -97,12 +97,18 @@ async function send(method, path, options) {
       if (credential === used) credential = undefined
     }
     if (error.status !== 403 || method === 'GET' || used?.device === undefined) throw error
-    const key = await askForOwnerKey(error.message, checkKey)
+    const key = await askForOwnerKey(reasonFor(error, options.plugin), checkKey)
     if (key === undefined) throw error
     useKey(key)
     return answerOf(await transmit(method, path, { ...options, key }))
   }
 }
+
+/** A plugin can refuse in any words, such as “Your session has expired”: next to a field for the key it has none. */
+const reasonFor = ({ message }, plugin) =>
+  plugin === undefined
+    ? message
+    : `The plugin “${plugin}” refuses this to a paired device. Enter the key only if you meant to do it`
 
 async function checkKey(key) {
   const response = await transmit('GET', '/api/pages', { key })
