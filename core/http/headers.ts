@@ -24,6 +24,9 @@ const fixed = [
   'same-origin',
   'Cross-Origin-Opener-Policy',
   'same-origin',
+  // Chromium looks the host of a link up as soon as it is shown, and a hostile text can hold a secret there.
+  'X-DNS-Prefetch-Control',
+  'off',
 ] as const
 const defaults: readonly string[] = [
   ...fixed,

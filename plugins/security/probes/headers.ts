@@ -13,6 +13,7 @@ const exact: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
+  'x-dns-prefetch-control': 'off',
 }
 const directives = [
   "script-src 'self'",

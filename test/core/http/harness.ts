@@ -162,6 +162,7 @@ export function missingHeaders(headers: Headers): string[] {
     wrong.push('content-security-policy')
   if (headers.get('x-frame-options') !== 'DENY') wrong.push('x-frame-options')
   if (headers.get('x-content-type-options') !== 'nosniff') wrong.push('x-content-type-options')
+  if (headers.get('x-dns-prefetch-control') !== 'off') wrong.push('x-dns-prefetch-control')
   if (headers.get('strict-transport-security') !== 'max-age=63072000; includeSubDomains')
     wrong.push('strict-transport-security')
   if (!uuid.test(headers.get('x-request-id') ?? '')) wrong.push('x-request-id')
