@@ -13,10 +13,11 @@ const CHECK_MS = 300_000
 async function open(link: ChannelLink<WebexConfig>): Promise<ChannelConnection> {
   const api = new WebexApi(link)
   const events = new WebexEvents(link, api, await api.me())
-  // Before the past is read, so that nothing falls between the two: what is in both is dropped as a duplicate.
+  await events.begin()
+  // Before the past is read, so that nothing falls between the two: what is in both is dropped as a duplicate. What is
+  // told before the connection is open is refused, and Webex does not tell it again.
   await registerWebhooks(api, link.config)
-  const since = await events.begin()
-  const background = keepWebhooks(link, api, events, since)
+  const background = keepWebhooks(link, api, events)
   return {
     closed: background.closed,
     send: (message) => api.send(message),
@@ -32,14 +33,9 @@ async function open(link: ChannelLink<WebexConfig>): Promise<ChannelConnection> 
 }
 
 /** Ends with the first notification that could not be dealt with: the next connection reads what it was about. */
-function keepWebhooks(
-  link: ChannelLink<WebexConfig>,
-  api: WebexApi,
-  events: WebexEvents,
-  since: string | undefined,
-): Background {
+function keepWebhooks(link: ChannelLink<WebexConfig>, api: WebexApi, events: WebexEvents): Background {
   return runInBackground(link, async (signal) => {
-    if (since !== undefined) await events.catchUp(since, signal)
+    await events.catchUp(signal)
     const failure = events.failed.then((error) => ({ error }))
     for (;;) {
       const outcome = await Promise.race([failure, pause(link, CHECK_MS, signal)])

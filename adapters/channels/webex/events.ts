@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { omitUndefined, SerialQueue, UpstreamFailure } from 'svc/sdk'
-import { NameCache, readWebhookBody, SavedPosition, unlessRefused, verifySignature } from 'svc/channels'
+import { isoTime, NameCache, readWebhookBody, SavedPosition, unlessRefused, verifySignature } from 'svc/channels'
 import type { ChannelLink, InboundAttachment, InboundMessage, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { WebexApi } from './api.ts'
@@ -14,6 +14,8 @@ const MAX_AGE_MS = 86_400_000
 /** Pages that are read of one space. What is older was written while the daemon was away for very long. */
 const MAX_PAGES = 10
 const MAX_FILES = 20
+/** Messages of spaces can come in another order than their times say: what was read is dropped as a duplicate. */
+const OVERLAP_MS = 10_000
 
 /** Passes on messages: those that Webex tells of, and those that were written while nobody listened. */
 export class WebexEvents {
@@ -25,9 +27,11 @@ export class WebexEvents {
   readonly #work = new SerialQueue()
   readonly #failed = Promise.withResolvers<unknown>()
   #last = ''
+  /** What was written up to this time is history. */
+  #start = ''
   #hasFailed = false
   /** What was missed is not read yet. */
-  #isBehind = false
+  #isBehind = true
 
   constructor(link: ChannelLink<WebexConfig>, api: WebexApi, me: Person) {
     this.#link = link
@@ -66,20 +70,26 @@ export class WebexEvents {
     return { status: 200 }
   }
 
-  /** Returns the time of the last message that was dealt with. The first time there is none: it is now. */
-  async begin(): Promise<string | undefined> {
+  /** Reads how far the connection before this one came. The first time all that is there is history. */
+  async begin(): Promise<void> {
     const saved = await this.#position.read()
-    this.#last = saved ?? new Date(this.#link.now()).toISOString()
-    this.#isBehind = saved !== undefined
-    if (!this.#isBehind) await this.#position.write(this.#last)
-    return saved
+    if (saved !== undefined) {
+      const [last = '', start = last] = saved.split(' ')
+      this.#last = last
+      this.#start = start
+      return
+    }
+    const times = (await this.#rooms()).map(({ lastActivity }) => timeOf(lastActivity))
+    this.#start = this.#last = times.toSorted().at(-1) ?? isoTime(this.#link.now())
+    await this.#position.write(this.#saved())
   }
 
   /** Reads what was written since then, which takes as long as there are spaces. What is told meanwhile comes between. */
-  async catchUp(since: string, signal: AbortSignal): Promise<void> {
-    const rooms = (await this.#api.rooms()).flatMap((raw) => (v.is(ActiveRoom, raw) ? [raw] : []))
+  async catchUp(signal: AbortSignal): Promise<void> {
+    const overlapping = isoTime(Date.parse(this.#last) - OVERLAP_MS)
+    const since = overlapping > this.#start ? overlapping : this.#start
     const missed: Message[] = []
-    for (const { id, type, lastActivity } of rooms) {
+    for (const { id, type, lastActivity } of await this.#rooms()) {
       if (timeOf(lastActivity) > since) missed.push(...(await this.#missedIn(id, type, since, signal)))
       this.#link.heard()
     }
@@ -90,6 +100,10 @@ export class WebexEvents {
       this.#advance(timeOf(message.created))
     }
     this.#isBehind = false
+  }
+
+  async #rooms() {
+    return (await this.#api.rooms()).flatMap((raw) => (v.is(ActiveRoom, raw) ? [raw] : []))
   }
 
   async #missedIn(roomId: string, type: string, since: string, signal: AbortSignal): Promise<readonly Message[]> {
@@ -147,7 +161,11 @@ export class WebexEvents {
   #advance(created: string): void {
     if (this.#hasFailed || created <= this.#last) return
     this.#last = created
-    this.#position.set(created)
+    this.#position.set(this.#saved())
+  }
+
+  #saved(): string {
+    return `${this.#last} ${this.#start}`
   }
 
   async #named(message: InboundMessage): Promise<InboundMessage> {

@@ -56,6 +56,8 @@ describe('webex: webhooks', () => {
   it('takes what another account registered, what the bot did, and what is gone, and receives none of it', async () => {
     await using it = await openStage()
     const { fake, stage } = it
+    // By then what was missed is read.
+    await stage.test.waitForSleep()
     const { id } = fake.write({ text: 'seen by another account' })
     await fake.notify('messages', 'created', id, { createdBy: 'somebody' })
     await fake.notify('messages', 'created', 'no-such-message')
@@ -115,6 +117,30 @@ describe('webex: what was missed', () => {
       'one',
       ...expected,
     ])
+    expect(fake.violations).toEqual([])
+  })
+
+  it('of another space is read though its time is not later, as what was refused while the account opened', async () => {
+    const fake = await FakeWebex.start({ bot: true })
+    const created = new Date().toISOString()
+    fake.write({ text: 'history' }, { created: new Date(Date.now() - 5000).toISOString() })
+    await using stage = new ChannelStage(adapter, fake)
+    const inGroup = { isGroup: true, mentionsBot: true }
+    fake.onWebhook = () => {
+      fake.onWebhook = undefined
+      // Nobody is told: the host refuses notifications until the connection is open.
+      fake.write({ text: 'first', ...inGroup }, { created })
+    }
+    await stage.open()
+    await stage.test.waitForReceived(1)
+    const told = fake.write({ text: 'told' }, { created })
+    await fake.notify('messages', 'created', told.id)
+    await stage.connection[Symbol.asyncDispose]()
+    const earlier = new Date(Date.parse(created) - 1000).toISOString()
+    fake.write({ text: 'earlier', ...inGroup }, { created: earlier })
+    fake.write({ text: 'same', ...inGroup }, { created })
+    await stage.reopen()
+    expect((await stage.test.waitForReceived(4)).map(({ text }) => text)).toEqual(['first', 'told', 'earlier', 'same'])
     expect(fake.violations).toEqual([])
   })
 

@@ -95,6 +95,8 @@ export class FakeWebex implements FakePlatform {
   /** Lists of messages are answered when this settles. */
   listsWait = Promise.resolve()
   readonly webhooks: FakeWebhook[] = []
+  /** Called when a webhook is registered or set right. */
+  onWebhook: (() => void) | undefined
   /** Files are still searched for viruses. */
   isScanning = false
   readonly #isBot: boolean
@@ -279,6 +281,7 @@ export class FakeWebex implements FakePlatform {
 
   #webhook(call: PlatformCall, id: string): PlatformAnswer {
     if (call.method === 'GET') return ok({ items: this.webhooks })
+    this.onWebhook?.()
     const { name = '', targetUrl = '', secret = '', resource = '', event = '', status } = call.json as Body
     if (name === '' || !targetUrl.startsWith('https://')) return this.#violation('the webhook has no name or no https')
     if (call.method === 'PUT') {
