@@ -64,7 +64,8 @@ const TestResult = v.looseObject({ status: v.string(), message: v.string() })
 export const testChannel = (client: DaemonClient, name: string, options: { chat?: string; account?: string } = {}) =>
   client.call('POST', channelPath(name, 'test'), TestResult, {
     body: omitUndefined({ chat_id: options.chat, account_id: options.account }),
-    timeoutMs: 60_000,
+    // Once to connect and once to check, of half a minute each.
+    timeoutMs: 90_000,
   })
 /** The path of a channel, with the account if one was named. */
 export function channelPath(name: string, action = '', account?: string): string {

@@ -108,6 +108,11 @@ export class AccountConnections implements Connections {
   async attempted(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ supervisor }) => supervisor.attempted))
   }
+  /** The same for one account, once what is being changed has taken effect. */
+  async accountAttempted(channel: string, id: string): Promise<void> {
+    await this.#queue.idle()
+    await this.#running.get(accountKey(channel, id))?.supervisor.attempted
+  }
   /** Connects every account anew. Returns the names of their channels. */
   restart(): Promise<readonly string[]> {
     return this.#queue.run(async () => {

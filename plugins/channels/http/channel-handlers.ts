@@ -86,6 +86,8 @@ async function runTest(
     const isOpen = connections.find(account.channel, account.id) !== undefined
     return isOpen ? `The message is on its way to ${chatId}.` : 'The message waits: the account is not connected.'
   }
+  // Two connections of one account at once may get in each other's way, as two programs in one folder do.
+  await connections.accountAttempted(account.channel, account.id)
   const { withLink } = await import('../connections/probe.ts')
   const { account: name } = await withLink(link, account, adapter, { signal, timeoutMs: probeMs }, (one) =>
     adapter.probe(one),

@@ -18,7 +18,7 @@ const SECRETS = new Set(['token', 'channel_secret'])
 const adapter = (name: string): string => fileURLToPath(new URL(`../../../adapters/channels/${name}`, import.meta.url))
 let home: string
 let host: TestHost
-let platforms: Record<'telegram' | 'keybase' | 'line', FakePlatform>
+let platforms: { readonly telegram: FakePlatform; readonly keybase: FakeKeybase; readonly line: FakePlatform }
 
 /** What stands in the file: addresses and programs, and no secret. */
 const withoutSecrets = ({ config }: FakePlatform): Readonly<Record<string, unknown>> =>
@@ -29,7 +29,7 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-add-'))
   platforms = {
     telegram: await FakeTelegram.start(),
-    keybase: await FakeKeybase.start(),
+    keybase: await FakeKeybase.start({ answersAtOnce: true }),
     line: await FakeLine.start(),
   }
   const channels = Object.entries(platforms).map(([name, platform]) => [name, withoutSecrets(platform)])
@@ -84,6 +84,17 @@ it('in a terminal: says what is wrong with a token, and takes the right one with
   )
   expect(wrong.raw + right.raw).not.toMatch(/not-a-token|AAFD39/)
   await expect.poll(() => stateOf('telegram')).toBe('connected')
+})
+
+it('checks an account of a program beside its connection, which goes on', async () => {
+  await using terminal = add('keybase')
+  await terminal.shows(/token .*not shown:$/)
+  terminal.type(`${secretOf('keybase')}\r`)
+  expect(await terminal.ended).toEqual({ code: 0, signal: null })
+  expect(terminal.screen()).toContain('The credentials are accepted: svcbot')
+  expect(await stateOf('keybase')).toBe('connected')
+  const { started } = platforms.keybase
+  expect(started.filter((args) => args.at(-1) === 'service')).toHaveLength(1)
 })
 
 it('in a pipe: says what is missing or refused, and takes the right secrets', async () => {

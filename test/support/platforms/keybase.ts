@@ -83,6 +83,7 @@ export class FakeKeybase implements FakePlatform {
   /** The arguments of each start of the program. */
   readonly started: (readonly string[])[] = []
   readonly #folder: string
+  readonly #answersAtOnce: boolean
   readonly #shown = new Shown()
   readonly #messages: StoredMessage[] = []
   readonly #service = new Presence<ServerResponse>()
@@ -93,8 +94,9 @@ export class FakeKeybase implements FakePlatform {
   #next = 1
   #time = Date.now()
 
-  static async start(): Promise<FakeKeybase> {
-    const fake = new FakeKeybase(await mkdtemp(join(tmpdir(), 'svc-keybase-')))
+  /** `answersAtOnce`: whoever asks for the service is never made to wait until it starts, as the program does it. */
+  static async start({ answersAtOnce = false }: { readonly answersAtOnce?: boolean } = {}): Promise<FakeKeybase> {
+    const fake = new FakeKeybase(await mkdtemp(join(tmpdir(), 'svc-keybase-')), answersAtOnce)
     fake.#server = await startPlatformServer(async ({ bytes }, response) => {
       await fake.#run(JSON.parse(Buffer.from(bytes).toString()) as { args: string[]; input: string }, response)
       return undefined
@@ -102,8 +104,9 @@ export class FakeKeybase implements FakePlatform {
     await writeFile(fake.program, script(process.execPath, fake.#server.origin), { mode: 0o755 })
     return fake
   }
-  private constructor(folder: string) {
+  private constructor(folder: string, answersAtOnce: boolean) {
     this.#folder = folder
+    this.#answersAtOnce = answersAtOnce
   }
 
   get program(): string {
@@ -226,7 +229,7 @@ export class FakeKeybase implements FakePlatform {
 
   /** Without a service the first question is answered at once; who asks again waits for the one that starts. */
   async #status(response: ServerResponse): Promise<void> {
-    if (!this.#service.value && this.#asked++ === 0)
+    if (!this.#service.value && (this.#answersAtOnce || this.#asked++ === 0))
       return print(response, { err: 'the service is not running', exit: 2 })
     await this.#service.wait()
     const status = { Username: this.#user, LoggedIn: this.#user !== '', Device: { name: 'paper' } }
