@@ -60,14 +60,15 @@ export default definePlugin({
     }),
   ),
   hooks: [SessionReset, SessionCleared, SessionRemoving, SessionMeasured],
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, journal: Journal },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
+  optional: { journal: Journal },
   provides: { sessions: Sessions },
   migrations,
   pages: [
     { path: 'sessions', title: 'Conversations', group: 'Agents', file: 'pages/sessions.html', assets: ['sessions.js'] },
   ],
-  setup({ config, db, hooks, jobs, log, own, routes, services }) {
-    const { agents, audit, broadcast, journal } = services
+  setup({ config, db, hooks, jobs, log, optional, own, routes, services }) {
+    const { agents, audit, broadcast } = services
     const store = new SessionStore(db, log)
     own('store', () => store.close())
     const summaries = new SummaryStore(db, log, (id) => broadcast.tell(SUMMARY_CHANGED, { id }))
@@ -89,7 +90,15 @@ export default definePlugin({
     })
     const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
     routes.add(
-      branchRoute({ db, log, sessions, agents, audit, journal, maxMessages: config.branch_max_messages }),
+      branchRoute({
+        db,
+        log,
+        sessions,
+        agents,
+        audit,
+        journal: () => optional('journal'),
+        maxMessages: config.branch_max_messages,
+      }),
       searchRoute({ db, agents, maxMessages: config.search_max_messages }),
       ...sessionRoutes({
         sessions,

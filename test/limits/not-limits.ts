@@ -471,6 +471,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/approvals/escalation.test.ts',
     'is asked in the chat that the file names, once, also across a restart, and is answered there by an operator',
   ],
+  'plugins.approvals.agent_timeout_secs.*': [
+    'test/plugins/approvals/gate.test.ts',
+    'counts as rejected when nobody answers in time',
+  ],
   'plugins.approvals.timeout_secs': [
     'test/plugins/approvals/approvals.test.ts',
     'while a turn waits, after its time: the turn is told no',

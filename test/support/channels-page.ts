@@ -56,7 +56,7 @@ const RECEIVES: Readonly<Record<string, readonly string[]>> = {
 }
 /** What the code of an adapter uses for that. */
 const USED: Readonly<Record<string, RegExp>> = {
-  WebSocket: /\bwebSocket\(/i,
+  WebSocket: /\bwebSocket\(|\bnew Gateway\(/i,
   webhook: /\bwebhook(?:: \(|\(request|: async)/,
   program: /startProgram\(/,
   IMAP: /'imapflow'/,

@@ -5,8 +5,9 @@ import { Failure } from './wire.ts'
 
 type Meaning = Pick<ApiError, 'reason' | 'retry'>
 
-/** Also of a token that ended before its time. */
-const AUTH: Meaning = { reason: 'auth', retry: 'later' }
+/** The token may have ended before its time. */
+const EXPIRED: Meaning = { reason: 'auth', retry: 'later' }
+const AUTH: Meaning = { reason: 'auth', retry: 'never' }
 const REFUSED: Meaning = { reason: 'invalid_request', retry: 'never' }
 const PASSING: Meaning = { reason: 'server_error', retry: 'later' }
 const LIMITED: Meaning = { reason: 'rate_limit', retry: 'later' }
@@ -19,7 +20,8 @@ const GONE = 306_002
 
 /** Codes that the status does not explain. Source: https://bot.q.qq.com/wiki/develop/api-v2/openapi/error/error.html */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
-  ...[11_241, 11_243, 11_244, 11_251, 11_261, 11_275, 11_265, 100_007, 100_016].map((code) => [code, AUTH] as const),
+  ...[11_241, 11_243, 11_244, 11_251, 11_261, 11_275, 11_265].map((code) => [code, EXPIRED] as const),
+  ...[100_007, 100_016].map((code) => [code, AUTH] as const),
   ...[22_009, 20_028, 100_001].map((code) => [code, LIMITED] as const),
   ...[11_242, 11_252, 11_263, 11_281, 306_003, 306_005, 306_006].map((code) => [code, PASSING] as const),
   // Its own failures, also in fetching what a message contains.

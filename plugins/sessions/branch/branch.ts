@@ -16,7 +16,7 @@ export interface BranchDeps {
   readonly sessions: SessionService
   readonly agents: Agents
   readonly audit: Audit
-  readonly journal: Journal
+  readonly journal: () => Journal | undefined
   /** That are copied, results of tools included. */
   readonly maxMessages: number
   readonly commit: (statements: readonly Statement[]) => Promise<void>
@@ -39,7 +39,8 @@ export async function branchSession(deps: BranchDeps, source: Session, options: 
   if (made) return made
   await agents.require(source.agentId)
   const shown = await store.places(source.id, deps.maxMessages + 1)
-  const open = new Set((await deps.journal.open({ sessionId: source.id })).map((turn) => turn.id))
+  const turns = (await deps.journal()?.open({ sessionId: source.id })) ?? []
+  const open = new Set(turns.map((turn) => turn.id))
   const end = await endOf(deps, shown, open, options.message)
   const copies = copiesOf(shown.slice(0, end).filter(({ turn_state: state }) => state === null))
   const [last] = copies.slice(-1)

@@ -33,7 +33,8 @@ export interface BranchRouteDeps {
   readonly sessions: SessionService
   readonly agents: Agents
   readonly audit: Audit
-  readonly journal: Journal
+  /** Without it no message is being answered. */
+  readonly journal: () => Journal | undefined
   readonly maxMessages: number
 }
 

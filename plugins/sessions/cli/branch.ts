@@ -23,7 +23,7 @@ export default defineCommand({
     at: {
       type: 'string',
       valueHint: 'message',
-      description: `Last message to copy, by its number in ${commandLine('session show')} or its id (default: the last one)`,
+      description: `Last message to copy, by its number in ${commandLine('session show <session>')} or its id (default: the last one)`,
     },
     label: { type: 'string', valueHint: 'label', description: 'Label of the new one (default: the title, “(branch)”)' },
     ...clientArgs,

@@ -172,10 +172,11 @@ describe('files', () => {
     Object.assign(stage.link.link, {
       fetch: async (url: string, request: object) =>
         url.includes('files.info')
-          ? { ...(await fetch(`${origin}/upload/F0`)), status: 200, ok: true, header: () => undefined, json: external }
+          ? { ...(await fetch(`${origin}/upload/F0`)), status: 200, ok: true, header: () => undefined, text: external }
           : fetch(url, request),
     })
-    const external = async () => ({ ok: true, file: { url_private: 'https://slack.com.example.org/steal' } })
+    const external = async () =>
+      JSON.stringify({ ok: true, file: { url_private: 'https://slack.com.example.org/steal' } })
     const reading = stage.connection.readAttachment!({ file: 'F1' }, stage.link.link.signal)
     await expect(reading).rejects.toMatchObject({ retry: 'never', message: /not kept by slack/ })
   })

@@ -14,6 +14,7 @@ const GROUP = 'groupgroupgroupgroupgroupg'
 const TEAM = 'teamteamteamteamteamteamte'
 const THREAD = 'rootrootrootrootrootrootro'
 const MAX_SINCE = 1000
+const PER_PAGE = 60
 const EMOJI: Readonly<Record<string, string>> = { '+1': '👍', eyes: '👀' }
 
 interface Post {
@@ -284,13 +285,15 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
       this.#isHistoryFailing = false
       return problem(500, 'app.post.get_posts_since.app_error', 'Unable to get posts.')
     }
-    const [since, page, perPage] = ['since', 'page', 'per_page'].map((name) => Number(query.get(name)))
+    const since = Number(query.get('since'))
+    const perPage = Number(query.get('per_page') ?? PER_PAGE)
+    const start = Number(query.get('page')) * perPage
     if (!Number.isInteger(since)) return problem(400, 'api.context.invalid_url_param.app_error', 'Invalid since')
     const all = [...this.#posts.values()].filter((post) => post.channel_id === channel)
     // Of those that changed since a time the server takes a thousand, in no order.
     const posts = since
       ? all.filter((post) => post.update_at > since).slice(-MAX_SINCE)
-      : all.toReversed().slice((page ?? 0) * (perPage ?? 0), ((page ?? 0) + 1) * (perPage ?? 0))
+      : all.toReversed().slice(start, start + perPage)
     const order = posts.toSorted((one, other) => other.create_at - one.create_at).map(({ id }) => id)
     return { status: 200, body: { order, posts: Object.fromEntries(posts.map((post) => [post.id, post])) } }
   }
