@@ -42,7 +42,7 @@ export function safeName(name: string): string {
   const clean = last
     .toWellFormed()
     .normalize('NFC')
-    .replaceAll(/[\p{Cc}\u2028\u2029:*?"<>|%]/gu, '_')
+    .replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029:*?"<>|%]/gu, '_')
     .slice(0, 80)
     .toWellFormed()
     .replace(/[. ]+$/, '')

@@ -90,6 +90,7 @@ describe('POST /api/agents/{id}/upload', () => {
     ['..', 'file'],
     ['con.txt', 'filecon.txt'],
     ['a\u0007b.txt', 'a_b.txt'],
+    ['a\u202egnp.exe', 'a_gnp.exe'],
     ['x%2e%2e.txt', 'x_2e_2e.txt'],
     ['"quoted".txt', '_quoted_.txt'],
     [`${'n'.repeat(300)}.txt`, 'n'.repeat(80)],
