@@ -32,7 +32,7 @@ function shorten(text: string, chars: number): string {
 /** Makes hidden and direction-changing characters visible, so that nobody approves what they cannot see. */
 export function visible(text: string): string {
   return text.replaceAll(
-    /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,
+    /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu,
     (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   )
 }

@@ -33,6 +33,13 @@ function drawPending(pending) {
   )
 }
 
+/** Escapes what is invisible or turns the direction of text: nobody approves what they cannot see. */
+const visible = (text) =>
+  text.replaceAll(
+    /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu,
+    (char) => `\\u{${char.codePointAt(0).toString(16)}}`,
+  )
+
 function card(approval) {
   const { agent_name: agent, intent, action_summary: action, description, payload, risk_level: risk } = approval
   const {
@@ -43,7 +50,7 @@ function card(approval) {
     approvals_needed: needed,
   } = approval
   const details =
-    payload === null ? 'Too long for a list: svc approval show has it.' : JSON.stringify(payload, undefined, 2)
+    payload === null ? 'Too long for a list: svc approval show has it.' : visible(JSON.stringify(payload, undefined, 2))
   return element(
     'section',
     { className: 'card', 'aria-label': `${agent} wants to ${intent}` },
@@ -54,7 +61,7 @@ function card(approval) {
       element('span', { className: `badge ${risk === 'critical' ? 'bad' : 'warn'}` }, risk),
     ),
     element('pre', { className: 'action' }, action),
-    description && element('p', {}, description),
+    description && element('p', {}, visible(description)),
     needed > 1 &&
       element(
         'p',

@@ -33,7 +33,7 @@ function describeArguments(payload: unknown): string {
 /** Escapes characters that are invisible or change the direction of text. */
 export function escapeHidden(text: string): string {
   return text.replaceAll(
-    /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,
+    /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu,
     (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   )
 }

@@ -39,8 +39,8 @@ describe('the line that says what will be done', () => {
     )
   })
   it('shows what would hide or turn the line around', () => {
-    expect(summarise('shell_exec', { command: 'rm -rf /\u202e\u200b\n# harmless\u001b[2K' })).toBe(
-      String.raw`shell_exec rm -rf /\u{202e}\u{200b}\u{a}# harmless\u{1b}[2K`,
+    expect(summarise('shell_exec', { command: 'rm -rf /\u202e\u200b\u{e0101}\n# harmless\u001b[2K' })).toBe(
+      String.raw`shell_exec rm -rf /\u{202e}\u{200b}\u{e0101}\u{a}# harmless\u{1b}[2K`,
     )
   })
   it('is cut to 512 characters and never within one', () => {

@@ -95,10 +95,12 @@ test('it is rejected with the keyboard alone, and the focus goes back to the mes
 
 test('what was answered elsewhere disappears, and what would be hidden is shown', async () => {
   await using host = await daemon()
-  await using tab = await asking(host, 'a\u202eb\u200b')
+  await using tab = await asking(host, 'a\u202eb\u200bc\u{e0101}\u1160')
   const { page } = tab
   const card = page.getByRole('article', { name: /wants to use launch/ })
-  expect(await card.getByLabel('Exactly what will be done').innerText()).toBe(String.raw`label: a\u{202e}b\u{200b}`)
+  expect(await card.getByLabel('Exactly what will be done').innerText()).toBe(
+    String.raw`label: a\u{202e}b\u{200b}c\u{e0101}\u{1160}`,
+  )
   const [request] = (await host.json('GET', '/api/approvals')).body.approvals
   await host.json('POST', `/api/approvals/${request.id}/reject`)
   await card.waitFor({ state: 'detached' })

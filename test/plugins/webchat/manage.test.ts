@@ -83,12 +83,17 @@ describe('the page', () => {
   })
 
   it('Approvals: shows exactly what is asked, and the agent reads why it was rejected', async () => {
-    const request = { agent_id: id, action: 'deploy', description: 'to production', payload: { target: '<i>prod</i>' } }
+    const request = {
+      agent_id: id,
+      action: 'deploy',
+      description: 'to production',
+      payload: { target: '<i>prod</i>\u202e' },
+    }
     const { body: opened } = await host.json('POST', '/api/approvals', request)
     await on('approvals/approvals/approvals.html', async (page) => {
       const card = page.getByRole('region', { name: /scout wants to/ })
       await card.getByText('Details').click()
-      await card.getByText('"target": "<i>prod</i>"').waitFor()
+      await card.getByText(String.raw`"target": "<i>prod</i>\u{202e}"`).waitFor()
       await card.getByRole('button', { name: /^Reject/ }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Reason').fill('not on a Friday')
