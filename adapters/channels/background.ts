@@ -29,15 +29,24 @@ export function runInBackground(
   }
 }
 
-/** Repeats one poll until the connection ends. A poll that throws is a lost connection: the host opens the next one. */
+/** From one long poll to the next when nothing came: a server may answer at once, again and again. */
+const EMPTY_POLL_MS = 1000
+
+/**
+ * Repeats one poll until the connection ends. A poll that throws is a lost connection: the host opens the next one.
+ * A long poll tells with `false` that nothing came: then the next one begins a second after it at the earliest.
+ */
 export function pollInBackground(
-  link: Pick<ChannelLink<unknown>, 'signal' | 'heard'>,
-  poll: (signal: AbortSignal) => Promise<void>,
+  link: Pick<ChannelLink<unknown>, 'signal' | 'heard' | 'sleep'>,
+  poll: (signal: AbortSignal) => Promise<boolean | void>,
 ): Background {
   return runInBackground(link, async (signal) => {
     while (!signal.aborted) {
-      await poll(signal)
+      const startMs = performance.now()
+      const hasEvents = await poll(signal)
       link.heard()
+      const leftMs = EMPTY_POLL_MS - (performance.now() - startMs)
+      if (hasEvents === false && leftMs > 0) await pause(link, leftMs, signal)
     }
   })
 }

@@ -63,7 +63,8 @@ export const GatewayFrame = v.object({
   t: v.nullish(v.string()),
 })
 type GatewayFrame = v.InferOutput<typeof GatewayFrame>
-const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.minValue(1)) })
+/** A server must not make the daemon busy, nor look alive without a sign for long. */
+export const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.toMinValue(1000), v.toMaxValue(60_000)) })
 const Ready = v.object({ session_id: v.string(), resume_gateway_url: v.optional(v.string()) })
 type Ready = v.InferOutput<typeof Ready>
 

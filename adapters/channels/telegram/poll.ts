@@ -22,6 +22,7 @@ export async function startPolling(link: Link, api: BotApi, bot: Bot): Promise<B
       offset = raw.update_id + 1
     }
     if (updates.length > 0) await link.state.write(OFFSET, String(offset))
+    return updates.length > 0
   })
 }
 

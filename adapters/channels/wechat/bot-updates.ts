@@ -39,7 +39,7 @@ export class BotUpdates {
     this.#cursor = (await this.#link.state.read(CURSOR)) ?? ''
     return pollInBackground(this.#link, async (signal) => {
       try {
-        await this.#poll(signal)
+        return await this.#poll(signal)
       } catch (error) {
         // Only another QR code helps: without a session the next attempt says so.
         if (error instanceof UpstreamFailure && error.reason === 'auth') await forgetSession(this.#link)
@@ -57,15 +57,18 @@ export class BotUpdates {
     return now
   }
 
-  async #poll(signal: AbortSignal): Promise<void> {
+  /** Whether something came; `undefined` when no answer came in time. */
+  async #poll(signal: AbortSignal): Promise<boolean | undefined> {
     const updates = await this.#next(signal)
-    if (!updates) return
+    if (!updates) return undefined
     this.#pollMs = Math.min(Math.max(updates.longpolling_timeout_ms, MIN_POLL_MS), MAX_POLL_MS)
     for (const raw of updates.msgs) await this.#receive(raw)
-    if (updates.get_updates_buf === '' || updates.get_updates_buf === this.#cursor) return
+    const hasMessages = updates.msgs.length > 0
+    if (updates.get_updates_buf === '' || updates.get_updates_buf === this.#cursor) return hasMessages
     // The next poll acknowledges what came with this one.
     await this.#link.state.write(CURSOR, updates.get_updates_buf)
     this.#cursor = updates.get_updates_buf
+    return hasMessages
   }
 
   /** WeChat may leave a poll without an answer when there is nothing. */

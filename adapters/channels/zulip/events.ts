@@ -43,6 +43,7 @@ export class ZulipEvents {
         await this.#receiveEvent(event)
         lastEventId = Math.max(lastEventId, event.id)
       }
+      return events.length > 0
     })
     return { ...background, closed: this.#flushAfter(background), [Symbol.asyncDispose]: () => this.#end(background) }
   }

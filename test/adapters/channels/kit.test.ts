@@ -18,6 +18,7 @@ import type { ApiAnswer, ErrorFinder } from 'svc/channels'
 import type { WebSocketConnection, WebSocketEvents } from 'svc/sdk'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
+import { Hello } from '../../../adapters/channels/gateway.ts'
 import remoteChannels from '../../../adapters/channels/remote.ts'
 import type { ChannelDeclaration } from 'svc/channels'
 import { createOutbound } from '../../../core/net/outbound.ts'
@@ -198,7 +199,7 @@ describe('NameCache', () => {
 describe('pollInBackground', () => {
   it('ends with the failure of a poll, and tells what the host needs for the next attempt', async () => {
     let polls = 0
-    const link = { signal: new AbortController().signal, heard: () => {} }
+    const link = { signal: new AbortController().signal, heard: () => {}, sleep: async () => {} }
     const background = pollInBackground(link, async () => {
       if (++polls === 3)
         throw new UpstreamFailure('fake', 'fake is busy', { reason: 'rate_limit', retry: 'later', retryAfterSecs: 5 })
@@ -206,8 +207,21 @@ describe('pollInBackground', () => {
     expect(await background.closed).toEqual({ retry: 'later', reason: 'fake is busy', retryAfterSecs: 5 })
   })
 
+  it('waits after a long poll that brought nothing at once, and not after one with events', async () => {
+    const waits: number[] = []
+    const sleep = async (ms: number) => void waits.push(ms)
+    const answers = [false, true, undefined, false]
+    const background = pollInBackground({ signal: new AbortController().signal, heard: () => {}, sleep }, async () => {
+      if (answers.length === 0) throw new Error('the end')
+      return answers.shift()
+    })
+    await background.closed
+    expect(waits).toHaveLength(2)
+    for (const ms of waits) expect(ms).toSatisfy((wait: number) => wait > 0 && wait <= 1000)
+  })
+
   it('only refused credentials end it for good', async () => {
-    const link = { signal: new AbortController().signal, heard: () => {} }
+    const link = { signal: new AbortController().signal, heard: () => {}, sleep: async () => {} }
     const endOf = async (reason: 'auth' | 'invalid_request') =>
       (
         await pollInBackground(link, () => Promise.reject(new UpstreamFailure('x', 'no', { reason, retry: 'never' })))
@@ -217,7 +231,7 @@ describe('pollInBackground', () => {
   })
 
   it('ends when it is disposed of, and waits for the poll that runs', async () => {
-    const link = { signal: new AbortController().signal, heard: () => {} }
+    const link = { signal: new AbortController().signal, heard: () => {}, sleep: async () => {} }
     let isRunning = false
     const background = pollInBackground(link, async (signal) => {
       isRunning = true
@@ -228,6 +242,11 @@ describe('pollInBackground', () => {
     expect(isRunning).toBe(false)
     expect(await background.closed).toMatchObject({ retry: 'later' })
   })
+})
+
+it('a gateway cannot ask for heartbeats without a pause, nor for so few that its end is not noticed', () => {
+  const intervalOf = (ms: number) => v.parse(Hello, { heartbeat_interval: ms }).heartbeat_interval
+  expect([-1, 0, 41_250, 1e12].map(intervalOf)).toEqual([1000, 1000, 41_250, 60_000])
 })
 
 describe('KeptTokens', () => {
