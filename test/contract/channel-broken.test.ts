@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import mattermost from '../../adapters/channels/mattermost/adapter.ts'
 import telegram from '../../adapters/channels/telegram/adapter.ts'
 import webhook from '../../adapters/channels/webhook/adapter.ts'
 import { brokenChannels } from '../fixtures/broken-channels.ts'
+import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { checks, runCheck } from './channel.ts'
@@ -9,6 +11,7 @@ import { ChannelStage } from './channel-stage.ts'
 
 const bases = {
   telegram: { adapter: telegram, start: () => FakeTelegram.start() },
+  mattermost: { adapter: mattermost, start: startFakeMattermost },
   webhook: { adapter: webhook, start: () => FakeWebhook.start() },
 } as const
 

@@ -1,3 +1,4 @@
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 
 /** The parameter of a button that has its value. */
@@ -21,7 +22,7 @@ export function encodeEdit({ text, buttons = [] }: OutboundMessage, action: stri
 }
 
 function encodeText(text: string) {
-  return { text: text.replaceAll(MENTION, '<\u200B') }
+  return { text: breakMentions(text, MENTION) }
 }
 
 function buttonList(buttons: NonNullable<OutboundMessage['buttons']>, action: string) {

@@ -1,8 +1,6 @@
 import { omitUndefined } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
-
-/** Splits what would notify people. */
-const BREAK = '\u200b'
 
 /** The body of `POST /channels/{id}/messages`. */
 export function encodeMessage({ text, replyTo }: Pick<OutboundMessage, 'text' | 'replyTo'>) {
@@ -15,5 +13,5 @@ export function encodeMessage({ text, replyTo }: Pick<OutboundMessage, 'text' | 
 
 /** Nobody is notified by what an agent writes. */
 export function encodeContent(text: string): string {
-  return text.replaceAll(/@(?=everyone|here)/g, `@${BREAK}`).replaceAll(/<(?=@)/g, `<${BREAK}`)
+  return breakMentions(text, /@(?=everyone|here)|<(?=@)/g)
 }

@@ -1,4 +1,5 @@
 import { UpstreamFailure } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 
 /** Messages are numbered within their conversation. */
 export function encodeId(conversation: string, id: number): string {
@@ -17,5 +18,5 @@ export function decodeId(id: string): number {
 const EVERYBODY = /@(?=(?:here|channel|everyone)\b)/gi
 
 export function encodeBody(text: string): string {
-  return text.replaceAll(EVERYBODY, '@\u200b')
+  return breakMentions(text, EVERYBODY)
 }

@@ -3,7 +3,7 @@ import type { ChannelLink, Destination, OutboundAttachment, OutboundMessage, Sen
 import * as v from 'valibot'
 import type { MattermostConfig } from './config.ts'
 import { reactionName } from './emoji.ts'
-import { encodePost } from './encode.ts'
+import { encodePost, encodeText } from './encode.ts'
 import { findError } from './errors.ts'
 import { ChannelList, PostList, Sent, Upload, User } from './wire.ts'
 
@@ -51,7 +51,12 @@ export class MattermostApi {
 
   async edit(id: string, message: OutboundMessage): Promise<void> {
     const url = `${this.#base}/posts/${encodeURIComponent(id)}/patch`
-    await this.#client.json(url, { method: 'PUT', json: { message: message.text } }, Sent, 'the edited post')
+    await this.#client.json(
+      url,
+      { method: 'PUT', json: { message: encodeText(message.text) } },
+      Sent,
+      'the edited post',
+    )
   }
 
   async delete(id: string): Promise<void> {

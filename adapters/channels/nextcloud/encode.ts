@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { omitUndefined } from 'svc/sdk'
-import { signContent } from 'svc/channels'
+import { breakMentions, signContent } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 
 /** What notifies everybody, a group or a team: `getMentions` of lib/private/Comments/Comment.php of the server. */
 const MASS_MENTION = /@(?="?(?:all(?![\w-])|(?:federated_)?(?:group|team)\/))/gi
 
 export function encodeText(text: string): string {
-  return text.replaceAll(MASS_MENTION, '@\u200b')
+  return breakMentions(text, MASS_MENTION)
 }
 
 /** The body of a message. The server only stores the reference, so that the message can be found again. */

@@ -1,12 +1,13 @@
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 
 const MAX_BUTTONS = 10
 /** `<<@id>>` calls a person, `<<!channel>>` everybody. */
-const MENTION = /<<(?=[@!#&])/g
+const MENTION = /<(?=<[@!#&])/g
 
 /** The body of a message, new or changed. */
 export function encodeMessage(message: OutboundMessage, files: readonly string[] = []): Record<string, unknown> {
-  const text = message.text.replaceAll(MENTION, '<\u200B<')
+  const text = breakMentions(message.text, MENTION)
   // What does not fit is left out: the text of the message says what can be answered.
   const buttons = (message.buttons ?? []).slice(0, MAX_BUTTONS)
   return {

@@ -1,8 +1,9 @@
 import { omitUndefined } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 
-/** Splits what the server would notify people of, or refuse from a bot that may not do so. */
-const BREAK = '\u200b'
+/** What the server would notify people of, or refuse from a bot that may not do so. */
+const MENTION = /@(?=everyone|online)|<(?=[@%])/g
 
 /** The body of `POST /channels/{id}/messages`. */
 export function encodeMessage(text: string, files: readonly string[], { replyTo }: Pick<OutboundMessage, 'replyTo'>) {
@@ -15,5 +16,5 @@ export function encodeMessage(text: string, files: readonly string[], { replyTo 
 
 /** Nobody is notified by what an agent writes. */
 export function encodeContent(text: string): string {
-  return text.replaceAll(/@(?=everyone|online)/g, `@${BREAK}`).replaceAll(/<(?=[@%])/g, `<${BREAK}`)
+  return breakMentions(text, MENTION)
 }

@@ -1,4 +1,6 @@
+import { breakMentions } from 'svc/channels'
+
 /** Nobody is called by what an agent writes to everybody, or to everybody who is there. */
 export function encodeText(text: string): string {
-  return text.replaceAll(/@(?=(?:all|here)\b)/gi, '@\u200B')
+  return breakMentions(text, /@(?=(?:all|here)\b)/gi)
 }

@@ -1,4 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 import { timestampOf } from './message-id.ts'
 
@@ -7,6 +8,9 @@ const MAX_BUTTONS = 25
 const MAX_LABEL = 75
 const MAX_VALUE = 2000
 
+/** People, groups and everybody are called by these. Links begin with an address. */
+const MENTION = /<(?=[!@])|@(?=(?:here|channel|everyone)\b)/gi
+
 /** Names what the adapter keeps with its messages. */
 export const METADATA_TYPE = 'svc_message'
 
@@ -14,7 +18,7 @@ export const METADATA_TYPE = 'svc_message'
 export function encodeMessage(message: OutboundMessage, unfurl: boolean): Record<string, unknown> {
   return omitUndefined({
     channel: message.to.chatId,
-    text: message.text,
+    text: breakMentions(message.text, MENTION),
     thread_ts: threadOf(message),
     blocks: blocksOf(message),
     // An attempt that follows one without an answer finds the message by it.
@@ -30,7 +34,7 @@ export function encodeEdit(message: OutboundMessage, id: string): Record<string,
   return {
     channel: message.to.chatId,
     ts: timestampOf(id),
-    text: message.text,
+    text: breakMentions(message.text, MENTION),
     blocks: blocksOf(message) ?? [],
   }
 }
@@ -44,7 +48,7 @@ export function encodeUpload(
     files,
     channel_id: message.to.chatId,
     thread_ts: threadOf(message),
-    initial_comment: message.text === '' ? undefined : message.text,
+    initial_comment: message.text === '' ? undefined : breakMentions(message.text, MENTION),
   })
 }
 
@@ -57,7 +61,10 @@ function blocksOf({ text, buttons = [] }: OutboundMessage): readonly unknown[] |
   // What does not fit is left out: the text of the message says what can be answered.
   const fitting = buttons.filter(({ value }) => value.length <= MAX_VALUE).slice(0, MAX_BUTTONS)
   if (fitting.length === 0) return undefined
-  const sections = sectionsOf(text).map((part) => ({ type: 'section', text: { type: 'mrkdwn', text: part } }))
+  const sections = sectionsOf(breakMentions(text, MENTION)).map((part) => ({
+    type: 'section',
+    text: { type: 'mrkdwn', text: part },
+  }))
   const elements = fitting.map(({ label, value }, index) => ({
     type: 'button',
     action_id: `choice-${index}`,

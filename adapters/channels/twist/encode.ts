@@ -1,4 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 import type { OutboundMessage } from 'svc/channels'
 import { conversationOf } from './address.ts'
 import type { Written } from './address.ts'
@@ -10,7 +11,7 @@ const NO_TEXT = '📎'
 const MENTION = /twist-(?=(?:group-)?mention:)/gi
 
 export function encodeContent(text: string): string {
-  return text.replaceAll(MENTION, 'twist-\u200B')
+  return breakMentions(text, MENTION)
 }
 
 /** The body of `comments/add`, `conversation_messages/add` or `threads/add`. */

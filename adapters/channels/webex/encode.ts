@@ -1,4 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
+import { breakMentions } from 'svc/channels'
 import type { OutboundAttachment, OutboundMessage } from 'svc/channels'
 
 const CARD = 'application/vnd.microsoft.card.adaptive'
@@ -34,7 +35,7 @@ function fieldsOf({ to, replyTo, text }: OutboundMessage) {
 }
 
 function withoutMentions(text: string): string {
-  return text.replace(MENTION, '<\u200B')
+  return breakMentions(text, MENTION)
 }
 
 /** Clients show the card in place of the text. */

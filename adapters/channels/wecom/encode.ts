@@ -1,9 +1,11 @@
+import { breakMentions } from 'svc/channels'
+
 /** A mention in Markdown, such as `<@all>`. */
 const MENTION = /<(?=@)/g
 
 /** Nobody is mentioned by what an agent writes. */
 export function encodeMarkdown(text: string): { readonly content: string } {
-  return { content: text.replaceAll(MENTION, '<\u200b') }
+  return { content: breakMentions(text, MENTION) }
 }
 
 /** Pictures of other types, and large ones, are files. */

@@ -1,3 +1,4 @@
+import { breakMentions } from 'svc/channels'
 import type { Destination } from 'svc/channels'
 import { DIRECT } from './decode.ts'
 
@@ -13,7 +14,7 @@ export function addressOf({ chatId, threadId }: Destination, topic: string): Add
 
 /** Nobody is notified by what an agent writes: `@**all**`, `@**Ada**` and `@*group*` call people. */
 export function encodeContent(text: string): string {
-  return text.replaceAll(/@(?=\*)/g, '@\u200B')
+  return breakMentions(text, /@(?=\*)/g)
 }
 
 /** The fields of `POST /messages`. */

@@ -50,7 +50,7 @@ describe('twist', () => {
     const { id } = await it.stage.connection.send(it.stage.message('[All](twist-group-mention://1)', { to }))
     expect(it.fake.sent[0]?.text).toBe('[All](twist-\u200Bgroup-mention://1)')
     await it.stage.connection.edit?.({ id }, it.stage.message('[Bob](Twist-mention://7)', { to }))
-    expect(it.fake.sent[0]?.text).toBe('[Bob](twist-\u200Bmention://7)')
+    expect(it.fake.sent[0]?.text).toBe('[Bob](Twist-\u200Bmention://7)')
   })
 
   it('what answers no thread begins one, in which every comment is for the bot', async () => {

@@ -4,6 +4,25 @@ import { attachmentOf } from '../channel-stage.ts'
 import { DOCUMENT, PICTURE, SAMPLES } from './check.ts'
 import type { ChannelCheck } from './check.ts'
 
+/** What calls everybody on a platform, as its documents say. */
+const MASS_MENTIONS: Readonly<Record<string, readonly string[]>> = {
+  discourse: ['@all', '@here'],
+  feishu: ['<at id=all>'],
+  google_chat: ['<users/all>'],
+  guilded: ['@everyone', '@here'],
+  keybase: ['@here', '@channel', '@everyone'],
+  mattermost: ['@all', '@channel', '@here'],
+  nextcloud: ['@all', '@"all"'],
+  pumble: ['<<!channel>>', '<<!here>>'],
+  revolt: ['@everyone', '@online'],
+  rocketchat: ['@all', '@here'],
+  slack: ['<!channel>', '<!here>', '<!everyone>', '<!subteam^S1>'],
+  twist: ['twist-group-mention:'],
+  webex: ['<@all>', '<@groupMention:all>'],
+  wecom: ['<@all>'],
+  zulip: ['@**all**', '@**everyone**', '@**channel**'],
+}
+
 export const sending: readonly ChannelCheck[] = [
   {
     id: 'send',
@@ -48,6 +67,27 @@ export const sending: readonly ChannelCheck[] = [
       deepStrictEqual(
         sent.map((message) => message.text),
         [text],
+      )
+    },
+  },
+  {
+    id: 'mass-mentions',
+    title: 'nobody is called by a text that has every form of calling everybody, as it is in every format',
+    async run(stage) {
+      const { channel } = stage.platform
+      const forms = Object.values(MASS_MENTIONS).flat().join(' ')
+      const isHtml = stage.adapter.capabilities.dialect.endsWith('-html')
+      const text = isHtml ? forms.replaceAll('<', '&lt;') : forms
+      await stage.open()
+      const message = stage.message(text)
+      const sent = await stage.connection.send(message)
+      if (stage.adapter.capabilities.edit && !stage.platform.lacks?.has('edit'))
+        await stage.connection.edit?.(sent, { ...message, text: `${text} edited` })
+      await stage.platform.waitForSent(1)
+      const shown = stage.platform.sent.map((one) => one.text).join('\n')
+      deepStrictEqual(
+        (MASS_MENTIONS[channel] ?? []).filter((form) => shown.includes(form)),
+        [],
       )
     },
   },
