@@ -1,3 +1,4 @@
+import type { Catalog } from '../catalog/contract.ts'
 import type { Connections } from './connection.ts'
 import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
@@ -56,13 +57,21 @@ export class DefaultModel {
   readonly #keys: Keys
   readonly #ollama: Ollama
   readonly #configured: () => ConfiguredModel
+  readonly #catalog: () => Catalog | undefined
   readonly #firstModels = new Map<string, string>()
 
-  constructor(deps: { connections: Connections; keys: Keys; ollama: Ollama; configured: () => ConfiguredModel }) {
+  constructor(deps: {
+    connections: Connections
+    keys: Keys
+    ollama: Ollama
+    configured: () => ConfiguredModel
+    catalog: () => Catalog | undefined
+  }) {
     this.#connections = deps.connections
     this.#keys = deps.keys
     this.#ollama = deps.ollama
     this.#configured = deps.configured
+    this.#catalog = deps.catalog
   }
 
   /** What the configuration names. */
@@ -81,9 +90,10 @@ export class DefaultModel {
       }
     }
     const keyed = this.#withKey()
-    // `default_model = "groq/llama-3.3-70b"` names both.
+    // `default_model = "groq/llama-3.3-70b"` names both. A model of a provider may begin with its name, as openrouter/auto.
     const [prefix = '', ...rest] = model?.split('/') ?? []
-    if (rest.length > 0 && this.#connections.driver(prefix) && prefix !== keyed?.provider)
+    const isWhole = prefix === keyed?.provider && model !== undefined && (await this.#lists(prefix, model))
+    if (rest.length > 0 && this.#connections.driver(prefix) && !isWhole)
       return { provider: prefix, model: rest.join('/'), because: 'default_model' }
     if (keyed)
       return { provider: keyed.provider, model: model ?? (await this.modelOf(keyed.provider)), because: keyed.because }
@@ -101,6 +111,12 @@ export class DefaultModel {
     const installed = provider === 'ollama' ? (await this.#ollama.detected()).models[0] : undefined
     const usual = installed ?? this.#connections.driver(provider)?.driver.defaultModel ?? UNKNOWN
     return usual === UNKNOWN ? await this.#firstOf(provider) : usual
+  }
+
+  async #lists(provider: string, model: string): Promise<boolean> {
+    const known = this.#catalog()
+    await known?.ready()
+    return known?.find(this.#connections.catalogName(provider), model) !== undefined
   }
 
   /** The first model that a server without a default lists, such as vLLM. Asked once for each address. */

@@ -60,13 +60,11 @@ export default definePlugin({
     const detectLimits = { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }
     const ollama = new Ollama({ fetch, clock, limits: detectLimits, baseUrl: () => connections.baseUrl('ollama') })
     const configured = (key: string): string | undefined => textOf(services.configuration.shown(key))
+    const shared = { connections, keys, ollama, catalog: () => ctx.optional('catalog') }
     const defaults = new DefaultModel({
-      connections,
-      keys,
-      ollama,
+      ...shared,
       configured: () => ({ provider: configured('default_provider'), model: configured('default_model') }),
     })
-    const shared = { connections, keys, ollama, catalog: () => ctx.optional('catalog') }
     const defaultLog = new DefaultModelLog({
       defaults,
       problem: () => inference.defaultProblem(),

@@ -8,6 +8,7 @@ import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
 import { outboundSettings } from '../../support/provider-stage.ts'
+import type { Catalog } from '../../../plugins/catalog/contract.ts'
 import { createRig } from './rig.ts'
 import type { RigOptions } from './rig.ts'
 
@@ -55,6 +56,15 @@ describe('what default stands for', () => {
     expect(await defaultOf({ wanted: { model: 'groq/some-model' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
       provider: 'groq',
       model: 'some-model',
+    })
+    expect(await defaultOf({ wanted: { model: 'openai/gpt-x' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
+      provider: 'openai',
+      model: 'gpt-x',
+    })
+    const catalog = { ready: async () => undefined, find: () => ({}) } as unknown as Catalog
+    expect(await defaultOf({ catalog, wanted: { model: 'groq/own' }, env: { GROQ_API_KEY: 'k' } })).toEqual({
+      provider: 'groq',
+      model: 'groq/own',
     })
     expect(await defaultOf({ wanted: { model: 'gpt-x' }, env: { OPENAI_API_KEY: 'k' } })).toEqual({
       provider: 'openai',

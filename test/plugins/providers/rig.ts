@@ -1,3 +1,4 @@
+import type { Catalog } from '../../../plugins/catalog/contract.ts'
 import * as v from 'valibot'
 import type { Fetch, Statement, UpstreamFailure, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
@@ -36,6 +37,7 @@ export interface RigOptions {
   readonly config?: v.InferInput<typeof Config>
   readonly env?: Readonly<Record<string, string>>
   readonly wanted?: { readonly provider?: string; readonly model?: string }
+  readonly catalog?: Catalog
   readonly drivers?: readonly ProviderDriver[]
   readonly fetch?: Fetch
   readonly random?: number
@@ -82,6 +84,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
     keys,
     ollama,
     configured: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }),
+    catalog: () => options.catalog,
   })
   for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
   const pauses: number[] = []
