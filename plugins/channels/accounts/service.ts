@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
-import { canonicalJson, findNearest, MASK, namesSecret, readOwnJson, suggest } from 'svc/internal'
+import { canonicalJson, MASK, namesSecret, readOwnJson } from 'svc/internal'
 import { isObject, KeyedQueue, parse, Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
@@ -10,11 +10,12 @@ import type { AdapterRegistry } from '../connections/registry.ts'
 import { accountKey } from './account.ts'
 import type { Account } from './account.ts'
 import { mergeFields } from './changes.ts'
-import { fieldsOf, requiredSecrets, secretFields } from './fields.ts'
+import { requiredSecrets, secretFields } from './fields.ts'
 import { readFileAccounts, splitFields } from './file-accounts.ts'
 import type { FileAccount } from './file-accounts.ts'
 import { AccountSettings } from './settings.ts'
 import type { AccountRow, AccountStore } from './store.ts'
+import { describeUnknownFields } from './unknown-fields.ts'
 
 type Table = Readonly<Record<string, unknown>>
 
@@ -123,7 +124,8 @@ export class Accounts {
     const { store, registry, vault, commit, admit, now } = this.#deps
     const known = await this.find(channel, id)
     const adapter = await registry.load(channel)
-    checkKeys(adapter, fields)
+    const [unknown] = describeUnknownFields(adapter, fields)
+    if (unknown !== undefined) throw new Refusal('invalid_request', unknown)
     if (known?.source === 'file') return this.#addSecrets(known, adapter, fields)
     if (!known) await this.#checkRoom()
     const merged = mergeFields(adapter, {
@@ -281,13 +283,6 @@ function fileWins(channel: string, what: string): Refusal {
     'conflict',
     `config.toml has [channels.${channel}] and decides ${what}: change it there; the API does not change the file`,
   )
-}
-/** A misspelt key is told with the nearest one. */
-function checkKeys(adapter: ChannelAdapter, fields: Table): void {
-  const known = [...fieldsOf(adapter.config).map(({ key }) => key), ...Object.keys(AccountSettings.entries)]
-  for (const key of Object.keys(fields))
-    if (!known.includes(key))
-      throw new Refusal('invalid_request', `${key}: unknown field${suggest(findNearest(key, known)) || '.'}`)
 }
 
 /** The configuration of an account for people: secrets are masked. */

@@ -25,6 +25,7 @@ export const Status = v.looseObject({
   dead_letters: v.number(),
   next_retry_at: v.nullable(v.string()),
   last_error: v.nullable(v.string()),
+  help: v.nullable(v.string()),
   warnings: v.array(v.string()),
 })
 const Account = v.looseObject({
@@ -59,7 +60,7 @@ export const listChannels = (client: DaemonClient): Promise<v.InferOutput<typeof
   client.call('GET', '/api/channels', List)
 export const readChannel = (client: DaemonClient, name: string): Promise<View> =>
   client.call('GET', channelPath(name), View)
-const TestResult = v.looseObject({ status: v.string(), message: v.string() })
+const TestResult = v.looseObject({ status: v.string(), message: v.string(), help: v.optional(v.string()) })
 /** Checks the credentials, or sends a message to a chat. */
 export const testChannel = (client: DaemonClient, name: string, options: { chat?: string; account?: string } = {}) =>
   client.call('POST', channelPath(name, 'test'), TestResult, {

@@ -10,6 +10,7 @@ const Step = v.looseObject({
   connected: v.boolean(),
   expired: v.boolean(),
   message: v.string(),
+  help: v.optional(v.string()),
 })
 type Step = v.InferOutput<typeof Step>
 const POLL_INTERVAL_MS = 1000
@@ -19,9 +20,10 @@ export default defineCommand({
   args: channelArgs,
   examples: [['svc channels login whatsapp', 'shows the code in the terminal and waits']],
   async run(args) {
-    const step = await callDaemon(await connect(args), async (client) => {
+    const { now: step, isShown } = await callDaemon(await connect(args), async (client) => {
       const path = channelPath(args.channel, 'qr/start', args.account)
       let now = await client.call('POST', path, Step, { timeoutMs: 60_000 })
+      if (now.session_id === null) throw new Failure(exits.failed, now.message, now.help)
       let shown = ''
       while (!now.connected && !now.expired) {
         if (now.qr_payload !== null && now.qr_payload !== shown) {
@@ -32,9 +34,14 @@ export default defineCommand({
         const query = new URLSearchParams({ session_id: now.session_id ?? '' })
         now = await client.call('GET', `${channelPath(args.channel, 'qr/status')}?${query}`, Step)
       }
-      return now
+      return { now, isShown: shown !== '' }
     })
-    if (step.expired) throw new Failure(exits.failed, step.message, 'start again, and scan the code sooner')
+    if (step.expired)
+      throw new Failure(
+        exits.failed,
+        step.message,
+        isShown ? 'run this again, and scan the code while it is shown' : undefined,
+      )
     if (args.json) printJson(step)
     else print('Signed in.')
     return exits.ok

@@ -73,6 +73,7 @@ function describe(view: View, { account_id: id, source, status }: View['account_
   if (status.started_at !== null) facts.push(['connected since', status.started_at])
   if (status.next_retry_at !== null) facts.push(['next attempt', status.next_retry_at])
   if (status.last_error !== null) facts.push(['last error', escapeControls(status.last_error)])
+  if (status.help !== null) facts.push(['what to do', escapeControls(status.help)])
   for (const warning of status.warnings) facts.push(['warning', escapeControls(warning)])
   return renderFacts(facts)
 }

@@ -1,4 +1,14 @@
-import { callDaemon, connect, defineCommand, escapeControls, exits, omitUndefined, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  Failure,
+  omitUndefined,
+  print,
+  printJson,
+} from 'svc/cli'
 import { channelArgs, testChannel } from './client.ts'
 
 export default defineCommand({
@@ -14,7 +24,8 @@ export default defineCommand({
       testChannel(client, args.channel, omitUndefined({ chat: args.chat, account: args.account })),
     )
     if (args.json) printJson(answer)
-    else print(escapeControls(answer.message))
+    else if (answer.status === 'ok') print(escapeControls(answer.message))
+    else throw new Failure(exits.failed, escapeControls(answer.message), answer.help && escapeControls(answer.help))
     return answer.status === 'ok' ? exits.ok : exits.failed
   },
 })

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ChannelAdapter, ChannelDeclaration, InboundMessage } from 'svc/channels'
-import { Refusal, SerialQueue } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { commandLine, Refusal, SerialQueue } from 'svc/sdk'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
 import type { AccountEntry, Accounts } from '../accounts/service.ts'
@@ -40,6 +41,8 @@ export class AccountConnections implements Connections {
   readonly #listeners = new Set<(channel: string, accountId: string) => void>()
   readonly #queue = new SerialQueue()
   #isDrained = false
+  /** Names in the file without a channel that were told. */
+  readonly #unknown = new Set<string>()
   #state: 'waiting' | 'started' | 'closed' = 'waiting'
   constructor(deps: AccountConnectionsDeps) {
     this.#deps = deps
@@ -142,6 +145,7 @@ export class AccountConnections implements Connections {
     const all = this.#isDrained ? [] : await accounts.list()
     const entries = all.filter(({ enabled, problem }) => enabled && problem === undefined)
     const wanted = new Map<string, { readonly account: Account; readonly declaration: ChannelDeclaration }>()
+    for (const { channel } of entries) this.#checkName(channel)
     for (const entry of entries) {
       const declaration = registry.find(entry.channel)
       const account = declaration && (await this.#resolve(entry))
@@ -158,6 +162,16 @@ export class AccountConnections implements Connections {
     const started = [...wanted].filter(([key]) => !this.#running.has(key))
     for (const [key, { account, declaration }] of started) this.#start(key, account, declaration)
     return [...new Set(started.map(([, { account }]) => account.channel))]
+  }
+
+  /** A section of the file for a channel that nobody knows is told once. */
+  #checkName(channel: string): void {
+    const { registry, log } = this.#deps
+    if (this.#unknown.has(channel) || registry.find(channel) || retirementOf(channel) !== undefined) return
+    this.#unknown.add(channel)
+    const names = registry.list().map(({ name }) => name)
+    const hint = suggest(findNearest(channel, names)) || `: ${commandLine('channels list --all')} has those there are`
+    log.warn(`config.toml has [channels.${channel}], and there is no channel of this name${hint}`)
   }
 
   /** `undefined` when its secrets were entered for another configuration, which is told and stops no other account. */

@@ -17,4 +17,6 @@ export interface OpenConnection {
   readonly signal: AbortSignal
   /** Reports an error of sending: rejected credentials end the connection as misconfigured, others are counted. */
   failed(error: unknown): void
+  /** A request to the webhook was not signed as it has to be. */
+  unsigned(): void
 }

@@ -3,6 +3,7 @@ import { BEATS, createMask, messageOf, namesSecret } from 'svc/internal'
 import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import { secretFields } from '../accounts/fields.ts'
+import { describeUnknownFields } from '../accounts/unknown-fields.ts'
 import type { Clock } from 'svc/internal'
 import { backoffMs } from './backoff.ts'
 import type { OpenConnection } from './connections.ts'
@@ -45,6 +46,9 @@ interface Session {
 }
 
 const MAX_WARNINGS = 10
+const UNSIGNED =
+  'requests to the webhook are refused, because their signature is wrong: compare the secrets of the webhook with those ' +
+  'at the platform, unless somebody else sends them'
 
 /** Keeps one account connected: opens, watches, closes and opens again until it is stopped. */
 export class AccountSupervisor {
@@ -60,6 +64,10 @@ export class AccountSupervisor {
   /** Whether the lease of the account ended while the account was connected, and is not back yet. */
   #isLost = false
   #lastHeard = 0
+  /** Fields of the account that nothing reads; `undefined` until the adapter is loaded. */
+  #ignored: readonly string[] | undefined
+  /** Requests to the webhook of this connection that were not signed as they have to be. */
+  #unsigned = 0
   /** Whether this account can sign in again with a QR code. */
   #signsIn = false
   /** Messages on their way to the platform. */
@@ -88,10 +96,13 @@ export class AccountSupervisor {
     return this.#attempted.promise
   }
 
-  /** What the adapter warns of, without secrets. */
+  /** What the account and its adapter warn of, without secrets. */
   warnings(): readonly string[] {
     const warnings = this.#open?.connection.warnings?.() ?? []
-    return warnings.slice(0, MAX_WARNINGS).map((text) => this.#mask.text(text))
+    const unsigned = this.#unsigned === 0 ? [] : [`${UNSIGNED} (${this.#unsigned} since it connected)`]
+    return [...(this.#ignored ?? []), ...unsigned, ...warnings.slice(0, MAX_WARNINGS)].map((text) =>
+      this.#mask.text(text),
+    )
   }
 
   /** Keeps values of these fields out of the status. */
@@ -185,6 +196,7 @@ export class AccountSupervisor {
       adapter = await this.#deps.load()
       const secrets = secretFields(adapter.config)
       this.#hide((key) => secrets.includes(key))
+      this.#ignored ??= this.#tellIgnored(adapter)
       return await this.#connect(adapter, session)
     } catch (error) {
       if (this.#stop.signal.aborted) return 'stopped'
@@ -198,6 +210,12 @@ export class AccountSupervisor {
       this.#generation++
       session.controller.abort(new Error('the connection has ended'))
     }
+  }
+
+  #tellIgnored(adapter: ChannelAdapter): readonly string[] {
+    const ignored = describeUnknownFields(adapter, this.account.config)
+    for (const one of ignored) this.#deps.log.warn(`channel ${this.#name}: ${one}`)
+    return ignored
   }
 
   #session(): Session {
@@ -245,12 +263,16 @@ export class AccountSupervisor {
 
   #begin(adapter: ChannelAdapter, connection: ChannelConnection, session: Session): void {
     this.#lastHeard = this.#clock.now()
+    this.#unsigned = 0
     this.#update({ state: 'connected', startedAt: this.#clock.now(), lastError: undefined, nextRetryAt: undefined })
     this.#open = {
       account: this.account,
       adapter,
       connection: this.#counted(connection, session.controller.signal),
       signal: session.controller.signal,
+      unsigned: () => {
+        if (this.#unsigned++ === 0) this.#deps.log.warn(`channel ${this.#name}: ${UNSIGNED}`)
+      },
       failed: (error) => {
         const ending = classifyError(error, this.#signsIn)
         this.#update({ failed: this.#status.failed + 1, lastError: this.#mask.text(ending.reason) })

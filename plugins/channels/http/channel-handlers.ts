@@ -1,10 +1,13 @@
 import { messageOf } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
 import type * as v from 'valibot'
-import { commandLine, reply } from 'svc/sdk'
+import { commandLine, omitUndefined, reply } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
-import { describeMissingModule } from '../connections/failure.ts'
+import type { AccountEntry } from '../accounts/service.ts'
+import { classifyError, describeMissingModule } from '../connections/failure.ts'
+import type { AccountState } from '../connections/status.ts'
 import type { HandlerDeps } from './handlers.ts'
+import { helpFor } from './help.ts'
 import type { AccountQuery, ChannelParams, TestRequest } from './schema.ts'
 import { allChannels, chooseAccount, requireChannel, toRows, toView } from './views.ts'
 
@@ -41,7 +44,7 @@ export function channelHandlers(deps: HandlerDeps) {
 }
 
 async function testChannel(deps: HandlerDeps, { params, body, signal }: TestInput) {
-  const { registry, accounts } = deps
+  const { registry, accounts, connections } = deps
   const found = allChannels(registry).some(({ name }) => name === params.name)
   if (!found && !isAlias(params.name, deps)) {
     const error = `There is no channel "${params.name}"`
@@ -57,15 +60,18 @@ async function testChannel(deps: HandlerDeps, { params, body, signal }: TestInpu
       status: 'error' as const,
       message: `${name} is not configured: ${commandLine(`channels add ${name}`)} does it`,
     }
-  if (entry.problem !== undefined) return { status: 'error' as const, message: entry.problem }
+  if (entry.problem !== undefined)
+    return { status: 'error' as const, message: entry.problem, ...helpWith(entry, 'misconfigured') }
   try {
     const message = await runTest(deps, await accounts.resolve(entry), body.chat_id ?? body.channel_id, signal)
     return { status: 'ok' as const, message }
   } catch (error) {
-    const reason = messageOf(error)
-    return { status: 'error' as const, message: describeMissingModule(error) ?? reason }
+    const message = describeMissingModule(error) ?? messageOf(error)
+    const { final, isDefect } = classifyError(error, connections.status(entry).state === 'needs_login')
+    return { status: 'error' as const, message, ...helpWith(entry, final ?? (isDefect ? 'error' : 'backing_off')) }
   }
 }
+const helpWith = (entry: AccountEntry, state: AccountState) => omitUndefined({ help: helpFor(entry, state) })
 function isAlias(name: string, { registry }: HandlerDeps): boolean {
   try {
     return requireChannel(registry, name).name !== name

@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { commandLine } from 'svc/sdk'
 import type { SignInView } from '../connections/sign-ins.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { QrStatusQuery, Step } from './qr-routes.ts'
@@ -16,11 +17,15 @@ export function qrHandlers({ accounts, registry, signIns }: Pick<HandlerDeps, 'a
     async startSignIn({ params, query }: Input<v.InferOutput<typeof AccountQuery>>): Promise<Step> {
       const { name } = requireChannel(registry, params.name)
       const adapter = await registry.loadIfAdded(name)
-      if (!adapter?.signIn) return unavailable(`${name} has no sign-in with a QR code`, `configure its credentials`)
+      if (!adapter?.signIn)
+        return unavailable(
+          `${name} has no sign-in with a QR code`,
+          `${commandLine(`channels add ${name}`)} stores its credentials`,
+        )
       const entries = await accounts.list()
       const id = chooseAccount(entries, name, query.account_id)
       const entry = entries.find((one) => one.channel === name && one.id === id)
-      if (!entry) return unavailable(`${name} is not configured`, `POST /api/channels/${name}/configure first`)
+      if (!entry) return unavailable(`${name} is not configured`, `${commandLine(`channels add ${name}`)} first`)
       return toStep(await signIns.start(await accounts.resolve(entry), adapter))
     },
     async signInStatus({ params, query }: Input<v.InferOutput<typeof QrStatusQuery>>): Promise<Step> {

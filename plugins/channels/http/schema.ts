@@ -45,6 +45,7 @@ export const Status = v.object({
   dead_letters: v.pipe(v.number(), v.description('Messages that cannot be sent; retry or discard them.')),
   next_retry_at: Time,
   last_error: v.nullable(v.string()),
+  help: v.pipe(v.nullable(v.string()), v.description('What to do when it is not connected.')),
   warnings: v.array(v.string()),
 })
 const Row = {
@@ -130,4 +131,5 @@ export const TestResult = v.object({
   status: v.picklist(['ok', 'error']),
   message: v.string(),
   error: v.optional(v.string()),
+  help: v.optional(v.pipe(v.string(), v.description('What to do about it.'))),
 })

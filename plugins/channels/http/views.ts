@@ -10,6 +10,7 @@ import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
 import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
 import { canonicalName, retirementOf } from '../names.ts'
+import { helpFor } from './help.ts'
 import { knownChannels } from './known-channels.ts'
 import type { ChannelName } from './known-channels.ts'
 import { setupGuide } from '../setup-guide.ts'
@@ -108,6 +109,7 @@ export async function statusOf({ connections, traffic }: ViewDeps, entry: Accoun
     dead_letters: deadLetters,
     next_retry_at: iso(status.nextRetryAt),
     last_error: status.lastError ?? null,
+    help: helpFor(entry, status.state) ?? null,
     warnings: [...(await traffic.warnings(entry)), ...connections.warnings(entry)],
   }
 }
@@ -123,6 +125,7 @@ const notConfigured: StatusView = {
   dead_letters: 0,
   next_retry_at: null,
   last_error: null,
+  help: null,
   warnings: [],
 }
 /** The status of a channel without an account. */

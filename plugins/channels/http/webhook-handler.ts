@@ -32,7 +32,8 @@ async function receive(
   const channel = canonicalName(delivery.name)
   const key = accountKey(channel, delivery.account)
   credentials.checkAttempts(clientAddress)
-  const connection = connections.find(channel, delivery.account)?.connection
+  const open = connections.find(channel, delivery.account)
+  const connection = open?.connection
   // A platform gives up a request that is answered with 404.
   if (!connection && (await isEnabled(accounts, channel, delivery.account)))
     throw new Refusal('service_unavailable', 'The channel is not connected; send it again', { retryAfterSecs: 5 })
@@ -46,6 +47,7 @@ async function receive(
       throw new Refusal('service_unavailable', 'The request could not be handled; send it again', { retryAfterSecs: 5 })
     }
     if (error.code !== 'unauthorized') throw error
+    open?.unsigned()
     credentials.failed({
       clientAddress,
       requestId: delivery.requestId,

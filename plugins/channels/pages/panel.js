@@ -95,6 +95,7 @@ function accountCard(view, account, finish) {
     { className: 'card', 'aria-label': label, 'data-account': id },
     element('div', { className: 'card-top' }, element('h3', {}, label), stateBadge(status.state, view.available)),
     status.last_error && element('p', { className: 'problem' }, status.last_error),
+    status.help && element('p', { className: 'hint' }, `What to do: ${status.help}`),
     status.warnings.map((text) => element('p', { className: 'problem warning' }, text)),
     element('dl', {}, ...facts(statusRows(status, source, account))),
     element('div', { className: 'actions start' }, buttons(view, account, finish)),

@@ -75,7 +75,14 @@ function createSender(
     rate: { overall: { perSecond: 1000, burst: 1000 } },
   })
   const ending = new AbortController()
-  const open = { account, adapter, connection, signal: ending.signal, failed: () => undefined }
+  const open = {
+    account,
+    adapter,
+    connection,
+    signal: ending.signal,
+    failed: () => undefined,
+    unsigned: () => undefined,
+  }
   let attempts = 0
   const sender = new AccountSender({
     clock,

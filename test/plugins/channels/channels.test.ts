@@ -20,7 +20,7 @@ beforeAll(async () => {
         lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },
         test_chat: [
           { account_id: 'of_file', token: 'file-token', enabled: false },
-          { account_id: 'half', base_url: 'https://chat.example/x', agent_name: 'ada' },
+          { account_id: 'half', base_url: 'https://chat.example/x', agent_name: 'ada', allowed_user: ['@ada'] },
         ],
       },
     },
@@ -56,6 +56,18 @@ describe('the list of channels', () => {
       setup_steps: ['Write to the bot.', 'Copy its token.', expect.stringContaining('form')],
     })
     expect(rows.telegram).toMatchObject({ icon: 'Te', difficulty: 'Medium', setup_time: 'about 10 minutes' })
+  })
+
+  it('says what to do about an account that is not connected, and which of its fields nobody reads', async () => {
+    const halfState = () => state('half')
+    await expect.poll(halfState).toBe('misconfigured')
+    const { status } = (await request('GET', '/test_chat?account_id=half')).body
+    expect(status.help).toMatch(
+      /correct \[channels\.test_chat\] in config\.toml and run .*config reload.*channels add test_chat --account half/,
+    )
+    expect(status.warnings).toContain('allowed_user: unknown field; did you mean "allowed_users"?')
+    const tested = await request('POST', '/test_chat/test', { account_id: 'half' })
+    expect(tested.body).toMatchObject({ status: 'error', message: 'token: is missing', help: status.help })
   })
 
   it('knows other names of a channel, and answers 404 for an unknown one', async () => {
@@ -202,6 +214,8 @@ describe('a request of the platform', () => {
     expect([wrong.status, await wrong.text()]).toEqual([401, expect.stringContaining('not signed as it has to be')])
     const audit = async () => JSON.stringify((await test.request<Json>('GET', '/api/audit/recent?limit=500')).body)
     await expect.poll(audit).toContain('a wrong signature of a chat platform')
+    const { body } = await request('GET', '/test_chat?account_id=hooked')
+    expect(body.status.warnings).toContainEqual(expect.stringMatching(/webhook are refused.*\(1 since it connected\)/))
     for (const to of [
       '/api/channels/nowhere/webhook',
       '/api/channels/test_chat/webhook',
@@ -343,6 +357,7 @@ describe('a test of a channel', () => {
     expect((await run('/test_chat', { account_id: 'tested' })).body).toEqual({
       status: 'error',
       message: 'the token is wrong',
+      help: expect.stringContaining('channels add test_chat --account tested') as string,
     })
     expect((await run('/signal')).body).toMatchObject({ status: 'error' })
     const unknown = await run('/nowhere')

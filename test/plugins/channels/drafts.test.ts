@@ -53,7 +53,14 @@ async function stage({ idempotentSend = false, canDelete = false, resendUncertai
     [Symbol.asyncDispose]: async () => undefined,
   }
   const adapter = new ChatPlatform().adapter(capabilities)
-  const open = { account, adapter, connection, signal: new AbortController().signal, failed: () => undefined }
+  const open = {
+    account,
+    adapter,
+    connection,
+    signal: new AbortController().signal,
+    failed: () => undefined,
+    unsigned: () => undefined,
+  }
   const nothing = () => ({ sql: 'SELECT 1', values: [] })
   const outbox = new Outbox({
     store: new OutboxStore(database.sql, recorder().log),

@@ -49,7 +49,8 @@ it('a changed file opens only the accounts that changed, and adds and removes ot
     ['other', 'token-1', 'ended'],
     ['other', 'token-2', 'open'],
   ])
-  await apply(account('kept', 'token-1'))
+  await apply(account('kept', 'token-1'), '[channels.test_chta]\ntoken = "x"\n')
+  expect(host.log.filter((line) => line.includes('did you mean "test_chat"'))).toHaveLength(1)
   expect(links().map(([, , state]) => state)).toEqual(['open', 'ended', 'ended'])
   expect((await host.json('GET', '/api/channels')).body).toMatchObject({ configured_count: 1 })
   expect(statusOf()).toMatchObject({ reloads: 0 })

@@ -71,6 +71,7 @@ function stage({ idempotentSend = true, random = 1, perSecond = 1000 } = {}) {
     },
     signal: new AbortController().signal,
     failed: () => undefined,
+    unsigned: () => undefined,
   })
   let open = connect()
   let fails: (id: string) => Error | undefined = () => undefined
