@@ -38,7 +38,7 @@ describe.each(engines)('on %s', (engine) => {
       sessions,
       agents,
       audit: { entry: () => nothing },
-      journal: { open: async () => [] },
+      journal: () => ({ open: async () => [] }),
       maxMessages: 10,
       commit: (statements: never) => database.sql.batch(statements),
     } as unknown as BranchDeps
