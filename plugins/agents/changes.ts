@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { v7 } from 'uuid'
+import { NIL, v7 } from 'uuid'
 import { enforced, isNotHeld, readOwnJson } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
@@ -115,25 +115,7 @@ export class AgentChanges {
   ): Promise<LoadedAgent> {
     const parsed = parseManifest(toml)
     await this.#checkAddresses(parsed.document)
-    const now = new Date().toISOString()
-    const row: AgentRow = {
-      // In the order of creation, also within a millisecond: lists are sorted by it.
-      id: v7(),
-      name: parsed.document.name,
-      manifest_toml: toml,
-      state: initialState(parsed.document),
-      mode: 'Normal',
-      session_id: randomUUID(),
-      created_at: now,
-      updated_at: now,
-      permission: 'full',
-      identity: '{}',
-      pin: null,
-      cloned_from: null,
-      signed_by: null,
-      envelope: null,
-      ...more,
-    }
+    const row: AgentRow = { ...newRow(parsed), ...more }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
     const { hooks, registry, store } = this.#deps
     const spawning = { agent: registry.read(row, parsed), statements: [], by, isResting }
@@ -237,6 +219,27 @@ export class AgentChanges {
     return this.#change(id, change).catch(async (error: unknown) => {
       throw (await loadNewManifest()).withLine(toml, error)
     })
+  }
+
+  /**
+   * The agent that a manifest would make, or make of this one. Throws what would refuse it, but for its signature, and
+   * writes nothing.
+   */
+  async check(toml: string, id?: string): Promise<LoadedAgent> {
+    checkManifestSize(toml, this.#deps.maxManifestBytes)
+    const { hooks, registry } = this.#deps
+    const before = id === undefined ? undefined : await this.#agents.require(id)
+    const parsed = parseManifest(toml)
+    await this.#checkAddresses(parsed.document, before?.manifest)
+    if (before?.mode === 'Stable')
+      checkPinned(before.name, parseManifest(before.manifestToml).document, parsed.document)
+    const { name } = parsed.document
+    const row = before ? { ...before.row, name, manifest_toml: toml } : { ...newRow(parsed), id: NIL }
+    const holder = await this.#agents.findByName(name)
+    if (holder && holder.id !== row.id) throw nameTaken(holder)
+    if (before) await this.#changing(before, row, parsed, true)
+    else await hooks.apply(AgentSpawning, { agent: registry.read(row, parsed), statements: [] })
+    return registry.read(row, parsed)
   }
 
   edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<LoadedAgent> {
@@ -348,10 +351,7 @@ export class AgentChanges {
       // name.
       const holder = await store.findByName(row.name)
       if (!holder || holder.id === row.id) throw error
-      throw new Refusal('conflict', `an agent named "${row.name}" exists already`, {
-        details: { name: row.name, agent_id: holder.id },
-        cause: error,
-      })
+      throw nameTaken(holder, error)
     }
   }
 
@@ -371,6 +371,29 @@ export class AgentChanges {
     }
   }
 }
+
+function newRow({ toml, document }: ParsedManifest): AgentRow {
+  const now = new Date().toISOString()
+  return {
+    // In the order of creation, also within a millisecond: lists are sorted by it.
+    id: v7(),
+    name: document.name,
+    manifest_toml: toml,
+    state: initialState(document),
+    mode: 'Normal',
+    session_id: randomUUID(),
+    created_at: now,
+    updated_at: now,
+    permission: 'full',
+    identity: '{}',
+    pin: null,
+    cloned_from: null,
+    signed_by: null,
+    envelope: null,
+  }
+}
+const nameTaken = ({ id, name }: Pick<AgentRow, 'id' | 'name'>, cause?: unknown): Refusal =>
+  new Refusal('conflict', `an agent named "${name}" exists already`, { details: { name, agent_id: id }, cause })
 
 /** A disabled agent does not start. */
 const initialState = ({ enabled }: Manifest): AgentState => (enabled ? 'Running' : 'Stopped')

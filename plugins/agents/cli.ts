@@ -11,6 +11,7 @@ export default defineCli({
         new: { summary: 'Make an agent from a template', load: () => import('./cli/new.ts') },
         show: { summary: 'Show one agent', load: () => import('./cli/show.ts') },
         edit: { summary: 'Edit the manifest of an agent', load: () => import('./cli/edit.ts') },
+        check: { summary: 'Check a manifest', load: () => import('./cli/check.ts') },
         logs: { summary: 'Show what an agent did', load: () => import('./cli/logs.ts') },
         skills: { summary: 'Show or change the skills of an agent', load: () => import('./cli/skills.ts') },
         kill: { summary: 'End an agent and remove it', load: () => import('./cli/kill.ts') },

@@ -68,7 +68,7 @@ export default definePlugin({
       title: 'Agents',
       group: 'Agents',
       file: 'pages/agents.html',
-      assets: ['agents.js', 'agents.css'],
+      assets: ['agents.js', 'manifest-editor.js', 'agents.css'],
     },
   ],
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools, vault }) {
@@ -105,7 +105,7 @@ export default definePlugin({
       await storage.setItem(FIRST_BOOT, new Date().toISOString())
     }
     routes.add(
-      ...agentRoutes(agents, assignable),
+      ...agentRoutes(agents, assignable, config.max_manifest_bytes),
       ...bulkRoutes(agents, config.max_bulk),
       ...modeRoutes(agents),
       ...profileRoutes(agents, assignable),

@@ -4,6 +4,7 @@ import type { AnyRoute } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
 import { AgentChange, changeAgent, shownAgent } from './change.ts'
 import { AgentParams, AgentSummary, TemplateFailed } from './contract.ts'
+import { CheckedDraft, Draft } from './draft-schema.ts'
 import type { LoadedAgent } from './registry.ts'
 import {
   AgentDetail,
@@ -18,10 +19,15 @@ import {
 } from './schema.ts'
 import type { AgentService } from './service.ts'
 
-export function agentRoutes(agents: AgentService, assignable: Assignable): readonly AnyRoute[] {
+export function agentRoutes(
+  agents: AgentService,
+  assignable: Assignable,
+  maxManifestBytes: number,
+): readonly AnyRoute[] {
   return [
     listRoute(agents),
     spawnRoute(agents, assignable),
+    checkRoute(agents, maxManifestBytes),
     readRoute(agents),
     killRoute(agents),
     modelRoute(agents),
@@ -82,6 +88,27 @@ function spawnRoute(agents: AgentService, assignable: Assignable): AnyRoute {
       const file = body.manifest_toml || body.template === undefined ? undefined : `${body.template}.toml`
       const agent = await agents.spawn(toml, { name, skills, id: effectId, file, ...signed })
       return toSpawned(agent, [...(await agents.warnings(agent)), ...agents.unsigned(agent)])
+    },
+  })
+}
+
+function checkRoute(agents: AgentService, maxManifestBytes: number): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/agents/validate',
+    summary: 'Check a manifest without making or changing an agent',
+    description:
+      'Answers 200 with every fault, its line and its key, the first ten where there are more. A signature is not ' +
+      'asked for. The text comes back with the `edits` in it.',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    body: Draft,
+    returns: CheckedDraft,
+    errors: ['payload_too_large', 'agent_not_found', 'forbidden'],
+    example: { body: { manifest_toml: 'name = "scribe"\n', edits: { 'model.temperature': 0.2 } } },
+    async handle({ body }) {
+      return (await import('./draft.ts')).checkDraft(agents, maxManifestBytes, body)
     },
   })
 }

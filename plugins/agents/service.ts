@@ -202,6 +202,10 @@ export class AgentService implements Agents {
     return this.#deps.choose(requested, model.provider)
   }
 
+  /** As `AgentChanges.check`. */
+  async check(manifestToml: string, id?: string): Promise<LoadedAgent> {
+    return (await this.#changes()).check(manifestToml, id)
+  }
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
   async spawn(manifestToml: string, options: SpawnOptions = {}): Promise<LoadedAgent> {
     return (await this.#changes()).spawn(manifestToml, options)

@@ -2,11 +2,19 @@ import type * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { dayStart, hourStart, nextHour, periodStart } from './period.ts'
-import { ByAgent, ByModel, ByProvider, Daily, GroupQuery, PeriodQuery, Summary, UsageTotal } from './schema.ts'
+import {
+  ByAgent,
+  ByModel,
+  ByProvider,
+  Daily,
+  DaysQuery,
+  GroupQuery,
+  PeriodQuery,
+  Summary,
+  UsageTotal,
+} from './schema.ts'
 import type { UsageStore } from './store.ts'
 import type { UsageSums } from './sums/store.ts'
-
-const DAYS_SHOWN = 7
 
 export interface UsageRouteDeps {
   readonly store: Pick<UsageStore, 'firstDay' | 'formerNames'>
@@ -168,17 +176,19 @@ function dailyRoute({ store, sums, now }: UsageRouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/usage/daily',
-    summary: 'Use of each of the last seven days (UTC), oldest first',
+    summary: 'Use of each of the last days (UTC), oldest first: seven, or up to 90 with `days`',
     auth: 'bearer',
     effect: 'read',
     cost: 3,
+    query: DaysQuery,
     returns: Daily,
-    async handle() {
+    async handle({ query }) {
       const at = now()
-      const [rows, first] = await Promise.all([sums.daily(dayStart(at, DAYS_SHOWN - 1)), store.firstDay()])
+      const length = Number(query.days)
+      const [rows, first] = await Promise.all([sums.daily(dayStart(at, length - 1)), store.firstDay()])
       const by = new Map(rows.map((row) => [row.date, row]))
-      const days = Array.from({ length: DAYS_SHOWN }, (_, index) => {
-        const date = dayStart(at, DAYS_SHOWN - 1 - index).slice(0, 10)
+      const days = Array.from({ length }, (_, index) => {
+        const date = dayStart(at, length - 1 - index).slice(0, 10)
         const row = by.get(date)
         return {
           date,

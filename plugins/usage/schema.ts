@@ -9,6 +9,10 @@ export const PeriodQuery = v.object({ period: v.optional(Period, 'day') })
 export const GroupQuery = v.object({
   period: v.optional(v.pipe(Period, v.description('Only what was used in it; all there ever was when it is absent.'))),
 })
+const isShownDays = (days: string): boolean => /^\d{1,2}$/.test(days) && Number(days) >= 1 && Number(days) <= 90
+export const DaysQuery = v.object({
+  days: v.optional(v.pipe(v.string(), v.check(isShownDays, 'Expected a whole number from 1 to 90')), '7'),
+})
 export type Period = v.InferOutput<typeof PeriodQuery>['period']
 
 export const UsageTotal = v.object({

@@ -174,6 +174,53 @@ describe('POST /api/agents', () => {
   })
 })
 
+describe('POST /api/agents/validate', () => {
+  const check = async (body: object) => await host.json('POST', '/api/agents/validate', body)
+
+  it('tells every fault with its line and key, and makes nothing', async () => {
+    const before = (await host.json('GET', '/api/agents')).body.length
+    const toml = manifest('checked', '[model]\ntemperature = 9\nmax_tokens = "many"\n')
+    const { status, body } = await check({ manifest_toml: toml })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      valid: false,
+      manifest: { name: 'checked' },
+      faults: [
+        { line: 4, key: 'model.max_tokens' },
+        { line: 3, key: 'model.temperature' },
+      ],
+    })
+    expect((await check({ manifest_toml: 'name = "x"\n[model\n' })).body).toMatchObject({
+      valid: false,
+      manifest: null,
+      faults: [{ line: 2, column: expect.any(Number), key: null }],
+    })
+    expect((await host.json('GET', '/api/agents')).body).toHaveLength(before)
+  })
+
+  it('writes values into the text and keeps its comments', async () => {
+    const toml = 'name = "a" # short\n[model]\n# warm\ntemperature = 1\nodd = true\n'
+    const edits = { 'model.temperature': null, 'model.system_prompt': 'One.\n"Two."', description: 'x' }
+    const { body } = await check({ manifest_toml: toml, edits })
+    expect(body).toMatchObject({
+      valid: true,
+      manifest_toml:
+        'name = "a" # short\ndescription = "x"\n[model]\n# warm\nodd = true\nsystem_prompt = """\nOne.\n"Two.\\""""\n',
+      warnings: ['unknown key "model.odd" is kept and has no effect'],
+    })
+  })
+
+  it('knows the agent that the manifest is for, and refuses the name of another', async () => {
+    const id = await spawn('draft-owner', '[capabilities]\ntools = []\n')
+    expect((await check({ manifest_toml: manifest('draft-owner'), agent_id: id })).body.valid).toBe(true)
+    expect((await check({ manifest_toml: manifest('draft-owner') })).body.faults).toMatchObject([
+      { line: 1, key: 'name', message: expect.stringContaining('exists already') },
+    ])
+    expect((await check({ manifest_toml: manifest('x'), agent_id: nobody })).status).toBe(404)
+    expect((await host.json('GET', `/api/agents/${id}`)).body.capabilities.tools).toEqual([])
+  })
+})
+
 describe('GET /api/agents/{id}', () => {
   it('has the fields of the interface', async () => {
     const id = await spawn(

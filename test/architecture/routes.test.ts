@@ -108,6 +108,7 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
     '/api/workflows/runs/:run_id/cancel',
   ],
   'it leaves nothing': [
+    '/api/agents/validate',
     '/api/hands/:hand_id/check-deps',
     '/api/config/provider/test',
     '/api/providers/:name/test',

@@ -38,3 +38,24 @@ function readToml(file: string, toml: string): Readonly<Record<string, unknown>>
     throw new Failure(exits.failed, `${file} is not valid TOML: ${reason}`, undefined, { cause: error })
   }
 }
+
+/** The text of a file, or of standard input for `-`. Throws `Failure` that names the file. */
+export async function readManifestFile(file: string): Promise<string> {
+  if (file === '-') return await readStdin()
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    throw new Failure(
+      code === 'ENOENT' ? exits.notFound : exits.failed,
+      `${file} cannot be read (${code})`,
+      'name a TOML file',
+      { cause: error },
+    )
+  }
+}
+async function readStdin(): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of process.stdin) parts.push(Buffer.from(part as Uint8Array))
+  return Buffer.concat(parts).toString('utf8')
+}

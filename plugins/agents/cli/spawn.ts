@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import * as v from 'valibot'
 import {
   callDaemon,
@@ -16,6 +15,7 @@ import {
   printJson,
   readJson,
 } from 'svc/cli'
+import { readManifestFile } from './manifest-file.ts'
 
 const Spawned = v.looseObject({
   agent_id: v.string(),
@@ -100,20 +100,7 @@ async function readManifest(args: {
 }): Promise<string> {
   const flags = [args.name, args.provider, args.model, args.prompt].some((flag) => flag !== undefined)
   if (args.manifest !== undefined && flags) throw new Failure(exits.usage, 'give a manifest or --name, not both')
-  if (args.manifest === '-') return await readStdin()
-  if (args.manifest !== undefined) {
-    try {
-      return await readFile(args.manifest, 'utf8')
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      throw new Failure(
-        code === 'ENOENT' ? exits.notFound : exits.failed,
-        `${args.manifest} cannot be read (${code})`,
-        'name a TOML file, or use --name',
-        { cause: error },
-      )
-    }
-  }
+  if (args.manifest !== undefined) return await readManifestFile(args.manifest)
   if (args.name === undefined)
     throw new Failure(
       exits.usage,
@@ -130,9 +117,4 @@ async function readManifest(args: {
       ...omitUndefined({ system_prompt: args.prompt }),
     },
   })
-}
-async function readStdin(): Promise<string> {
-  const parts: Buffer[] = []
-  for await (const part of process.stdin) parts.push(Buffer.from(part as Uint8Array))
-  return Buffer.concat(parts).toString('utf8')
 }

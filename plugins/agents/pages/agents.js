@@ -1,16 +1,5 @@
-import {
-  ApiError,
-  attempt,
-  byId,
-  call,
-  element,
-  facts,
-  livePage,
-  openDialog,
-  replace,
-  show,
-  time,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
+import { manifestEditor } from './manifest-editor.js'
 
 const POLL_MS = 10_000
 let drawn = ''
@@ -95,24 +84,6 @@ function button(text, { name }, onclick) {
   )
 }
 
-const manifestField = (value) =>
-  element(
-    'textarea',
-    { className: 'manifest', 'aria-label': 'Manifest (TOML)', spellcheck: 'false', autocapitalize: 'off' },
-    value,
-  )
-
-/** Marks where the daemon found a mistake. */
-function showMistake(area, error) {
-  if (!(error instanceof ApiError)) return
-  const line = Number(/line (\d+)/.exec(error.message)?.[1])
-  if (!(line > 0)) return
-  const lines = area.value.split('\n')
-  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0)
-  area.focus()
-  area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0))
-}
-
 /** `#edit=<id>`: the chat page links to the manifest of an agent. */
 async function editNamed() {
   const id = /^#edit=([\da-f-]{36})$/.exec(location.hash)?.[1]
@@ -126,27 +97,19 @@ addEventListener('hashchange', () => void editNamed())
 async function edit(id) {
   await attempt(async () => {
     const { name, manifest_toml: manifest } = await call('GET', `/api/agents/${id}`)
-    const area = manifestField(manifest)
+    const editor = manifestEditor(manifest, id)
     openDialog({
       title: `Edit ${name}`,
-      content: [
-        element(
-          'p',
-          { className: 'hint' },
-          'Its manifest: model, prompt, tools and rights. What is saved holds from its next turn on.',
-        ),
-        area,
-      ],
+      content: [element('p', { className: 'hint' }, 'What is saved holds from its next turn on.'), editor.content],
       confirm: 'Save',
       async submit() {
-        const { warnings } = await call('PATCH', `/api/agents/${id}`, { manifest_toml: area.value }).catch((error) => {
-          showMistake(area, error)
-          throw error
-        })
+        const text = await editor.text()
+        const { warnings } = await call('PATCH', `/api/agents/${id}`, { manifest_toml: text })
         await refresh()
         show('notice', [`${name} is saved.`, ...warnings].join(' '))
       },
     })
+    editor.check()
   })
 }
 
@@ -162,22 +125,18 @@ system_prompt = "You help."
 tools = ["memory_*", "system_time"]
 `
 function askForManifest() {
-  const area = manifestField(NEW)
+  const editor = manifestEditor(NEW)
   openDialog({
     title: 'New agent',
-    content: [element('p', { className: 'hint' }, 'From a manifest. The chat has templates.'), area],
+    content: [element('p', { className: 'hint' }, 'The chat has templates.'), editor.content],
     confirm: 'Make it',
     async submit() {
-      const { name, warnings = [] } = await call('POST', '/api/agents', { manifest_toml: area.value }).catch(
-        (error) => {
-          showMistake(area, error)
-          throw error
-        },
-      )
+      const { name, warnings = [] } = await call('POST', '/api/agents', { manifest_toml: await editor.text() })
       await refresh()
       show('notice', [`${name} is there.`, ...warnings].join(' '))
     },
   })
+  editor.check()
 }
 
 function askForCopy({ id, name }) {

@@ -1,9 +1,24 @@
-import { bars, byId, call, count, element, facts, livePage, money, replace, table } from '../../kit/kit.js'
+import {
+  bars,
+  byId,
+  call,
+  count,
+  element,
+  facts,
+  keepInAddress,
+  livePage,
+  money,
+  replace,
+  table,
+} from '../../kit/kit.js'
 
 const POLL_MS = 15_000
 const MAX_ROWS = 50
 const MAX_BARS = 8
-const places = ['sums', 'days', 'models', 'agents'].map(byId)
+const range = byId('last')
+keepInAddress(range)
+range.addEventListener('change', () => void refresh())
+const places = ['sums', 'range', 'days', 'models', 'agents'].map(byId)
 
 const refresh = livePage({
   content: places,
@@ -12,20 +27,21 @@ const refresh = livePage({
     const periods = ['hour', 'day', 'week', 'month']
     const [sums, { days }, { models }, { agents }] = await Promise.all([
       Promise.all(periods.map((period) => call('GET', `/api/usage?period=${period}`))),
-      call('GET', '/api/usage/daily'),
+      call('GET', `/api/usage/daily?days=${range.value}`),
       call('GET', '/api/usage/by-model'),
       call('GET', '/api/usage/agents'),
     ])
     replace(byId('sums'), sums.map(tile))
-    const byDay = days.map(({ date, cost_usd: cost, tokens, calls }) => ({ date, cost, tokens, calls }))
+    const isByWeek = days.length > 31
+    const parts = isByWeek ? weeks(days) : days
     // Where nothing costs anything, as with local models, tokens say more.
-    const isFree = byDay.every(({ cost }) => cost === 0)
+    const isFree = days.every(({ cost_usd: cost }) => cost === 0)
     replace(
       byId('days'),
       bars(
-        isFree ? 'Tokens per day' : 'Cost per day',
-        byDay.map(({ date, cost, tokens }) => ({
-          label: day(date),
+        `${isFree ? 'Tokens' : 'Cost'} per ${isByWeek ? 'week' : 'day'}`,
+        parts.map(({ date, cost_usd: cost, tokens }) => ({
+          label: isByWeek ? `From ${day(date)}` : day(date),
           value: isFree ? tokens : cost,
           text: isFree ? count(tokens) : money(cost),
         })),
@@ -81,6 +97,16 @@ function section(id, isFree, title, rows, nameOf) {
   )
 }
 const tokensOf = ({ input_tokens: input, output_tokens: output }) => input + output
+/** Seven days each, the last of which is today; the first week may be shorter. */
+function weeks(days) {
+  const first = days.length % 7
+  const starts = days.map((_, at) => at).filter((at) => at === 0 || at % 7 === first)
+  return starts.map((start, at) => {
+    const week = days.slice(start, starts[at + 1])
+    const sum = (key) => week.reduce((total, one) => total + one[key], 0)
+    return { date: week[0].date, cost_usd: sum('cost_usd'), tokens: sum('tokens') }
+  })
+}
 const day = (date) =>
   new Date(`${date}T00:00:00Z`).toLocaleDateString(undefined, {
     weekday: 'short',

@@ -34,6 +34,8 @@ interface ConversationProps {
 export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu }: ConversationProps) {
   const { entries } = useValue(chat.transcript)
   const command = useValue(client.status)?.command ?? 'svc'
+  const pending = useValue(client.approvals.pending)
+  const waitingTools = pending.filter(({ agent_id: id }) => id === agent.id).map(({ tool_name: tool }) => tool)
   const [dialog, setDialog] = useState<DialogName>()
   const scroll = useStickyScroll(entries)
   const { problem, dismiss, attempt } = useAttempt()
@@ -56,6 +58,7 @@ export function Conversation({ client, chat, agent, menuOpen, menuButton, onMenu
       <EntryList
         chat={chat}
         agent={agent}
+        waitingTools={waitingTools}
         command={command}
         scroll={scroll}
         onSend={send}

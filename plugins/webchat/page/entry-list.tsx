@@ -13,6 +13,8 @@ import type { AgentSummary } from './wire.ts'
 interface EntryListProps {
   readonly chat: AgentChat
   readonly agent: AgentSummary
+  /** The tools that the agent has asked an approval for. */
+  readonly waitingTools: readonly string[]
   /** How the daemon is called on the command line. */
   readonly command: string
   readonly scroll: StickyScroll
@@ -24,7 +26,8 @@ interface EntryListProps {
 }
 
 /** The messages of the conversation in view, or why there are none. */
-export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onEarlier, onBranch }: EntryListProps) {
+export function EntryList(props: EntryListProps) {
+  const { chat, agent, waitingTools, command, scroll, onSend, onConnect, onEarlier, onBranch } = props
   const { entries } = useValue(chat.transcript)
   const history = useValue(chat.history)
   const hasEarlier = useValue(chat.more)
@@ -58,7 +61,7 @@ export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onE
             Show earlier messages
           </button>
         )}
-        <Entries chat={chat} name={agent.name} scroll={scroll} onBranch={onBranch} />
+        <Entries chat={chat} name={agent.name} waitingTools={waitingTools} scroll={scroll} onBranch={onBranch} />
         <LastMessage
           chat={chat}
           onAgain={() => {
@@ -74,11 +77,12 @@ export function EntryList({ chat, agent, command, scroll, onSend, onConnect, onE
 interface EntriesProps {
   readonly chat: AgentChat
   readonly name: string
+  readonly waitingTools: readonly string[]
   readonly scroll: StickyScroll
   readonly onBranch: (turnId: string) => void
 }
 
-function Entries({ chat, name, scroll, onBranch }: EntriesProps) {
+function Entries({ chat, name, waitingTools, scroll, onBranch }: EntriesProps) {
   const transcript = useValue(chat.transcript)
   const turnStatus = useValue(chat.turnStatus.text)
   const known = useValue(chat.known)
@@ -101,6 +105,7 @@ function Entries({ chat, name, scroll, onBranch }: EntriesProps) {
             name={name}
             last={index === entries.length - 1}
             turnStatus={entry.id === openId ? turnStatus : queuedStatus(entry)}
+            waitingTools={waitingTools}
             known={known}
             isFound={entry.id === found?.entryId}
             onRetryTurn={(turnId) => {

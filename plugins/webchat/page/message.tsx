@@ -40,6 +40,8 @@ interface AnswerProps {
   readonly isFound: boolean
   /** Why the answer takes long, when it does. */
   readonly turnStatus: string | undefined
+  /** The tools that the agent has asked an approval for. */
+  readonly waitingTools: readonly string[]
   /** Whether the running turns are known: before that, a message without an answer may be in progress. */
   readonly known: boolean
   /** For a failed message that the daemon has recorded. */
@@ -52,7 +54,7 @@ interface AnswerProps {
 }
 
 export function AnswerItem(props: AnswerProps) {
-  const { answer, name, turnStatus, isFound, onBranch } = props
+  const { answer, name, turnStatus, isFound, waitingTools, onBranch } = props
   const isOpen = answer.state === 'thinking' || answer.state === 'streaming'
   return (
     <li id={itemId(answer)} tabIndex={-1} class={`answer${isFound ? ' found-entry' : ''}`} aria-busy={isOpen}>
@@ -62,7 +64,7 @@ export function AnswerItem(props: AnswerProps) {
         <Reasoning answer={answer} isOpen={isOpen} />
         {answer.parts.map((part, index) =>
           part.kind === 'tool' ? (
-            <ToolPart key={index} call={part.call} />
+            <ToolPart key={index} call={part.call} isWaiting={waitingTools.includes(part.call.name)} />
           ) : (
             <Markdown key={index} text={part.text} growing={isOpen && index === answer.parts.length - 1} />
           ),
@@ -77,11 +79,11 @@ export function AnswerItem(props: AnswerProps) {
   )
 }
 
-function ToolPart({ call }: { readonly call: Call }) {
+function ToolPart({ call, isWaiting }: { readonly call: Call; readonly isWaiting: boolean }) {
   const canvasId = canvasIdOf(call)
   return (
     <>
-      <ToolCall call={call} />
+      <ToolCall call={call} isWaiting={isWaiting} />
       {canvasId !== undefined && <CanvasFrame id={canvasId} />}
     </>
   )

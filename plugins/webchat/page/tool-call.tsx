@@ -9,9 +9,16 @@ const states: Readonly<Record<Call['state'], string>> = {
   unknown: '',
 }
 
+interface ToolCallProps {
+  readonly call: Call
+  /** An approval is asked for. */
+  readonly isWaiting: boolean
+}
+
 /** One call of a tool, collapsed until the user opens it to see its input and output. */
-export function ToolCall({ call }: { readonly call: Call }) {
+export function ToolCall({ call, isWaiting }: ToolCallProps) {
   const input = call.input === undefined ? undefined : show(call.input)
+  const waits = isWaiting && call.state === 'running'
   return (
     <details class={`tool ${call.state}`}>
       <summary>
@@ -23,7 +30,7 @@ export function ToolCall({ call }: { readonly call: Call }) {
         <span class="tool-preview" aria-hidden="true">
           {preview(call)}
         </span>
-        <span class="tool-state">{states[call.state]}</span>
+        <span class="tool-state">{waits ? 'waits for you' : states[call.state]}</span>
         <ChevronIcon />
       </summary>
       <div class="tool-body">
@@ -35,7 +42,9 @@ export function ToolCall({ call }: { readonly call: Call }) {
         )}
         <h4>{call.state === 'failed' ? 'Error' : 'Result'}</h4>
         {call.result === undefined ? (
-          <p class="hint">{call.state === 'running' ? 'Still running.' : 'Not recorded.'}</p>
+          <p class="hint">
+            {waits ? 'It runs when you approve it.' : call.state === 'running' ? 'Still running.' : 'Not recorded.'}
+          </p>
         ) : (
           <pre tabIndex={0}>{shorten(call.result)}</pre>
         )}

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { wholeSchema } from '../../../core/config/schema.ts'
-import { checkConfigValue, editToml, setConfigValue, toConfigValue } from '../../../core/config/set.ts'
+import { editToml } from '../../../core/config/edit-toml.ts'
+import { checkConfigValue, setConfigValue, toConfigValue } from '../../../core/config/set.ts'
 import { OwnConfig, sections } from '../../../plugins/providers/config.ts'
 
 describe('editing the text', () => {
@@ -95,8 +96,25 @@ describe('editing the text', () => {
       '',
       ['plugins', 'p', 'x'],
       'a "q"\n\\',
-      '[plugins.p]\nx = "a \\"q\\"\\n\\\\"\n',
+      '[plugins.p]\nx = """\na "q"\n\\\\"""\n',
     ],
+    ['quotes that could end a text', '', ['x'], '\n"""\r"', 'x = """\n\n\\"\\""\\r\\""""\n'],
+    [
+      'a text of several lines',
+      '[a]\nx = """\nold\n""" # said\n[b]\n',
+      ['a', 'x'],
+      'one\n"two"\n',
+      '[a]\nx = """\none\n"two"\n""" # said\n[b]\n',
+    ],
+    [
+      'a key that is removed with its comment',
+      '[a] # top\nb = [\n  1,\n] # gone\nc = 2 # kept\n',
+      ['a', 'b'],
+      undefined,
+      '[a] # top\nc = 2 # kept\n',
+    ],
+    ['a key that is removed from an inline table', 'a = { b = 1, c = 2 }\n', ['a', 'b'], undefined, 'a = { c = 2 }\n'],
+    ['nothing where the key to remove is not there', '[a]\nb = 1\n', ['a', 'c'], undefined, '[a]\nb = 1\n'],
   ] as const)('changes %s', (_, text, path, value, wanted) => {
     const edited = editToml(text, path, value)
     expect(edited).toBe(wanted)

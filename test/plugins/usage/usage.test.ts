@@ -276,7 +276,10 @@ describe('the routes of usage', () => {
       unpriced_requests: 1,
     })
     expect((await get('/api/usage/providers')).providers).toHaveLength(2)
+    const { days: month } = await get('/api/usage/daily?days=30')
+    expect(month).toHaveLength(30)
     const { days } = await get('/api/usage/daily')
+    expect(month.slice(-7)).toEqual(days)
     expect(days).toHaveLength(7)
   })
 

@@ -63,6 +63,7 @@ test('an agent that asks is shown with exactly what it will do, and goes on when
     .filter({ hasText: 'digger needs your approval, risk high: launch {"label":"one"}' })
     .waitFor()
   await page.getByRole('navigation', { name: 'Agents' }).getByText('asks you').waitFor()
+  await page.locator('.tool-state', { hasText: 'waits for you' }).waitFor()
   await screenshot(tab, 'approval')
   await card.getByRole('button', { name: 'Approve once' }).click()
   await page.locator('.answer', { hasText: 'launched one' }).waitFor()

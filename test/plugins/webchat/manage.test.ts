@@ -12,8 +12,11 @@ beforeAll(async () => {
   host = await startHost({
     config: { plugins: { watch: false, webchat: { page_dir: (await builtPage()).folder } } },
   })
-  id = (await host.json('POST', '/api/agents', { manifest_toml: 'name = "scout"\n[capabilities]\ntools = ["*"]\n' }))
-    .body.agent_id
+  id = (
+    await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "scout"\n# how it looks\n[capabilities]\ntools = ["*"]\n',
+    })
+  ).body.agent_id
   await host.json('POST', `/api/agents/${id}/message`, { message: 'echo <b>boats</b> & harbours' })
 })
 afterAll(async () => {
@@ -35,15 +38,30 @@ describe('the page', () => {
       const card = page.getByRole('region', { name: 'scout', exact: true })
       const dialog = page.getByRole('dialog')
       await card.getByRole('button', { name: 'Edit' }).click()
-      const manifest = dialog.getByLabel('Manifest (TOML)')
+      // The manifest is asked for when the dialog opens: the form has its values then.
+      await dialog.getByText('The manifest is right.').waitFor()
+      await dialog.getByLabel('Description').fill('Looks around')
+      await dialog.getByLabel('Temperature').fill('7')
+      await dialog.getByRole('status').getByText('model.temperature').waitFor()
+      expect(await dialog.getByLabel('Temperature').getAttribute('aria-invalid')).toBe('true')
+      await dialog.getByLabel('Temperature').fill('0.5')
+      await dialog.getByText('The manifest is right.').waitFor()
+      await dialog.getByText('Manifest (TOML)').click()
+      const manifest = dialog.getByRole('textbox', { name: 'Manifest (TOML)' })
       const before = await manifest.inputValue()
+      expect(before).toContain('# how it looks\n')
       await manifest.fill(`${before}\nwrong = [`)
+      await dialog.getByRole('button', { name: /^Line \d+/ }).waitFor()
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.getByRole('alert').filter({ hasText: /./ }).waitFor()
-      await manifest.fill(before.replace('name = "scout"', 'name = "scout"\ndescription = "Looks around"'))
+      await manifest.fill(before.replace('tools = ["*"]', 'tools = ["kv_*"]'))
+      await expect.poll(() => dialog.getByLabel(/^Tools/).inputValue()).toBe('kv_*')
+      await dialog.getByLabel(/^Tools/).fill('*')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await page.getByText('scout is saved.').waitFor()
-      expect((await host.json('GET', `/api/agents/${id}`)).body.description).toBe('Looks around')
+      const { body: saved } = await host.json('GET', `/api/agents/${id}`)
+      expect(saved).toMatchObject({ description: 'Looks around', model: { temperature: 0.5 } })
+      expect(saved.manifest_toml).toContain('# how it looks\n[capabilities]\ntools = ["*"]\n')
       await card.getByRole('button', { name: 'Duplicate' }).click()
       await dialog.getByLabel('Name').fill('scout-two')
       await dialog.getByRole('button', { name: 'Duplicate' }).click()
@@ -122,6 +140,12 @@ describe('the page', () => {
     await on('usage/usage/usage.html', async (page) => {
       await page.getByRole('cell', { name: 'builtin/offline' }).waitFor()
       await page.getByRole('cell', { name: 'scout' }).waitFor()
+      const chart = page.getByRole('figure').first()
+      await page.getByLabel('Show').selectOption('30')
+      await expect.poll(() => chart.getByRole('listitem').count()).toBe(30)
+      await page.getByLabel('Show').selectOption('90')
+      await chart.getByText('Tokens per week').waitFor()
+      expect(await chart.getByRole('listitem').count()).toBe(13)
     })
   })
 
