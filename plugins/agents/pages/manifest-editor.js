@@ -173,6 +173,9 @@ function formField(field) {
     input,
     problem,
   )
+  let isBeingTyped = false
+  input.addEventListener('input', () => (isBeingTyped = true))
+  input.addEventListener('blur', () => (isBeingTyped = false))
   return {
     path,
     place,
@@ -186,7 +189,7 @@ function formField(field) {
       // A value that the form has no choice for is changed in the text.
       const isKnown = isShown && (choices === undefined || Object.hasOwn(choices, text))
       input.disabled = manifest === null || !isKnown
-      if (isKnown && manifest !== null && mayReplace && input !== document.activeElement) input.value = text
+      if (isKnown && manifest !== null && mayReplace && !isBeingTyped) input.value = text
     },
     complain(message) {
       show(problem, message)

@@ -40,6 +40,7 @@ describe('the page', () => {
       await card.getByRole('button', { name: 'Edit' }).click()
       // The manifest is asked for when the dialog opens: the form has its values then.
       await dialog.getByText('The manifest is right.').waitFor()
+      expect(await dialog.getByLabel('Name').inputValue()).toBe('scout')
       await dialog.getByLabel('Description').fill('Looks around')
       await dialog.getByLabel('Temperature').fill('7')
       await dialog.getByRole('status').getByText('model.temperature').waitFor()
