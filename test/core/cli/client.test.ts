@@ -127,6 +127,19 @@ describe('agents and plugins', () => {
     const { stderr } = await svc('agent', 'spawn', file)
     expect(stderr).toContain(`${file}:3: model.temperature: `)
     expect(stderr).toContain(`${file}:4: model.max_tokens: `)
+    const checked = await svc('agent', 'check', file)
+    expect(checked.code).toBe(1)
+    expect(checked.stdout).toContain(`${file}:3: model.temperature: `)
+    expect(checked.stdout).toContain(`${file}:4: model.max_tokens: `)
+    await writeFile(file, 'name = "filed"\n')
+    expect(await svc('agent', 'check', file)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('exists') as string,
+    })
+    expect(await svc('agent', 'check', file, '--agent', 'filed')).toMatchObject({
+      code: 0,
+      stdout: `${file} is right\n`,
+    })
     expect(await svc('agent', 'spawn', join(home, 'none.toml'))).toMatchObject({ code: 4 })
     expect(await svc('agent', 'spawn')).toMatchObject({ code: 2 })
     expect(await svc('agent', 'spawn', file, '--name', 'x')).toMatchObject({ code: 2 })
