@@ -151,12 +151,13 @@ export const WorkflowRuns = defineService<WorkflowRuns>()('workflow-runs')
 export interface WorkflowImports {
   /**
    * Makes one of a definition of this or a compatible service; `made` is `false` when there is one of this id, which
-   * stays as it is. `isCheck` makes nothing. Throws `invalid_request` that names step and field, `conflict`.
+   * stays as it is. `isCheck` makes nothing. `agents` are names here by the names and ids that the definition has; for a
+   * check they need not be there yet. Throws `invalid_request` that names step and field, `conflict`.
    */
   add(
     id: string,
     definition: unknown,
-    options?: { readonly isCheck?: boolean },
+    options?: { readonly isCheck?: boolean; readonly agents?: ReadonlyMap<string, string> },
   ): Promise<{ readonly made: boolean; readonly warnings: readonly string[] }>
 }
 export const WorkflowImports = defineService<WorkflowImports>()('workflow-imports')

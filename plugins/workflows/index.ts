@@ -76,9 +76,9 @@ export default definePlugin({
     routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
     tools.add(...definitionTools(definitions))
     const imports: WorkflowImports = {
-      async add(id, definition, { isCheck = false } = {}) {
+      async add(id, definition, { isCheck = false, agents = new Map() } = {}) {
         const { importWorkflow } = await import('./import/import.ts')
-        return await importWorkflow(await definitions(), definition, id, isCheck)
+        return await importWorkflow(await definitions(), definition, id, { isCheck, agents })
       },
     }
     return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }), imports }

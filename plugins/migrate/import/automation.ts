@@ -43,12 +43,18 @@ export async function importChannels(run: Run, { channels }: AutomationDeps): Pr
 
 /** Workflows, then schedules and triggers, which are disabled: the other system may still run them. */
 export async function importAutomation(run: Run, { workflows, cronJobs, triggers }: AutomationDeps): Promise<void> {
+  const agents = new Map(
+    run.home.agents.flatMap(({ key, name }) => {
+      const made = run.agents.get(key)
+      return made ? [[key, made.name] as const, [name, made.name] as const] : []
+    }),
+  )
   for (const { key, name, definition } of run.home.workflows)
     await run.attempt('workflow', name, async () => {
       if (!workflows) return run.leave('workflow', name, 'the plugin "workflows" is not loaded')
       if ((await run.before('workflow', key, name)) !== undefined) return
       const id = run.itemId('workflow', key)
-      const { made, warnings } = await workflows.add(id, definition, { isCheck: run.isDryRun })
+      const { made, warnings } = await workflows.add(id, definition, { isCheck: run.isDryRun, agents })
       for (const text of warnings) run.warn(`workflow "${name}": ${text}`)
       await done(run, 'workflow', key, name, id, made)
     })

@@ -12,6 +12,8 @@ import { readCondition } from './condition.ts'
 
 export interface CheckDeps {
   readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
+  /** Names of agents that will be there. */
+  readonly coming?: ReadonlySet<string> | undefined
   readonly steps: Pick<StepTypes, 'find' | 'explainMissing'>
   readonly settings: Settings
 }
@@ -94,7 +96,7 @@ function checkMode(steps: readonly Step[], index: number, add: Add): void {
     add('mode', 'collect joins the outputs of fan_out steps, and there is none right before it')
 }
 
-async function checkAgent({ agent, type, mode }: Step, { agents }: CheckDeps, add: Add): Promise<void> {
+async function checkAgent({ agent, type, mode }: Step, { agents, coming }: CheckDeps, add: Add): Promise<void> {
   if (!agent) {
     if (type === 'tool') add('agent_id', 'expected agent_id or agent_name, whose rights the tool is called with')
     // Collecting joins what is there already.
@@ -105,7 +107,7 @@ async function checkAgent({ agent, type, mode }: Step, { agents }: CheckDeps, ad
     if (!(await agents.find(agent.id))) add('agent_id', `there is no agent ${agent.id}`)
     return
   }
-  if (await agents.findByName(agent.name)) return
+  if (coming?.has(agent.name) || (await agents.findByName(agent.name))) return
   const names = (await agents.list()).map(({ name }) => name)
   add('agent_name', `there is no agent "${agent.name}"${suggest(findNearest(agent.name, names))}`)
 }

@@ -150,11 +150,11 @@ export class WorkflowDefinitions implements Definitions {
     if ((await this.#store.count()) >= max)
       throw new Refusal('conflict', `There are ${max} workflows already, which is plugins.workflows.max_workflows`)
   }
-  /** Throws as `create`, without storing anything. */
-  async check(body: NewWorkflow): Promise<void> {
+  /** Throws as `create`, without storing anything. `coming` are names of agents that will be there by then. */
+  async check(body: NewWorkflow, coming?: ReadonlySet<string>): Promise<void> {
     const { agents, config, steps } = this.#deps
     await checkRunBy(body.run_by ?? [], agents)
-    await checkSteps(readSteps(body.steps), { agents, steps, settings: config })
+    await checkSteps(readSteps(body.steps), { agents, coming, steps, settings: config })
   }
 
   /** Throws as `create`, `workflow_not_found`, and `conflict` for a workflow of a file. */

@@ -1,6 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { Workflow } from '../definition.ts'
 import type { WorkflowDefinitions } from '../definitions/service.ts'
+import type { NewWorkflow } from '../definitions/schema.ts'
 import { convertWorkflows } from './convert.ts'
 import { parseText } from './parse-text.ts'
 import type { Format } from './parse-text.ts'
@@ -30,20 +31,33 @@ export async function importWorkflows(
   return results
 }
 
-/** Makes one workflow of a definition under this id; nothing when there is one. Throws `invalid_request`. */
+/**
+ * Makes one workflow of a definition under this id; nothing when there is one. `agents` are names here by the names and
+ * ids of the definition. Throws `invalid_request`.
+ */
 export async function importWorkflow(
   definitions: WorkflowDefinitions,
   definition: unknown,
   id: string,
-  isCheck: boolean,
+  { isCheck, agents }: { readonly isCheck: boolean; readonly agents: ReadonlyMap<string, string> },
 ): Promise<{ readonly made: boolean; readonly warnings: readonly string[] }> {
   const [imported, other] = convertWorkflows(definition)
   if (!imported || other) throw new Refusal('invalid_request', 'expected one workflow')
-  const { body, warnings } = imported
+  const { warnings } = imported
+  const body = renameAgents(imported.body, agents)
   if (await definitions.find(id)) return { made: false, warnings }
-  if (isCheck) await definitions.check(body)
+  if (isCheck) await definitions.check(body, new Set(agents.values()))
   else await definitions.create(body, { id })
   return { made: true, warnings }
+}
+
+function renameAgents(body: NewWorkflow, names: ReadonlyMap<string, string>): NewWorkflow {
+  const steps = body.steps.map((step) => {
+    const { agent, agent_id: id = agent?.id, agent_name: name = agent?.name, ...others } = step
+    const renamed = names.get(id ?? '') ?? names.get(name ?? '')
+    return renamed === undefined ? step : { ...others, agent_name: renamed }
+  })
+  return { ...body, steps }
 }
 
 async function checkNamed(

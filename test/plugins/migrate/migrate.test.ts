@@ -218,14 +218,20 @@ describe('a home of OpenFang or LibreFang', () => {
       cron_jobs: ['rounds'],
       triggers: 1,
     })
-    const body = await migrate(path, { import_channels: false, import_skills: version === 1 })
+    const wanted = { import_channels: false, import_skills: version === 1 }
+    const rehearsed = await migrate(path, { ...wanted, dry_run: true })
+    const body = await migrate(path, wanted)
     expect(body).toMatchObject({ agents_imported: 2, sessions_imported: 1 })
+    const workflowsOf = ({ imported }: Json) => imported.filter(({ kind }: Json) => kind === 'workflow')
+    expect([workflowsOf(rehearsed), workflowsOf(body)]).toMatchObject([[{ name: 'review' }], [{ name: 'review' }]])
     expect(reasonsOf(body)).toMatchObject({
       'session 55555555-5555-4555-8555-555555555555': 'its agent is not there',
       'channel gotify': expect.stringContaining('it needs token, client_token, and GOTIFY_APP_TOKEN'),
       'value __openfang_schedules': 'it is a value of the other system itself',
     })
     const scout = await agentNamed(version === 1 ? 'scout' : 'scout-librefang')
+    const workflow = (await call('GET', `/api/workflows/${workflowsOf(body)[0].destination}`)).body
+    expect(workflow.steps.map(({ agent_name: name }: Json) => name)).toEqual([scout.name, scout.name])
     const listed = (await call('GET', `/api/agents/${scout.id}/sessions`)).body.sessions
     const session = listed.find(({ created_at: at }: Json) => at === '2026-01-05T10:00:00.000Z')
     const { messages } = (await call('GET', `/api/sessions/${session.session_id ?? session.id}`)).body
