@@ -51,7 +51,7 @@ export default definePlugin({
       ),
       search_max_messages: fields.integer('Messages that one search looks at, from the newest on.', 500_000, 1, 1e9),
       branch_max_messages: fields.integer(
-        'Messages that a branch of a conversation copies, results of tools included.',
+        'Messages that a branch copies, results of tools included.',
         10_000,
         1,
         1_000_000,

@@ -42,11 +42,11 @@ export const branchRoute = (deps: BranchRouteDeps): AnyRoute =>
   defineRoute({
     method: 'POST',
     path: '/api/sessions/:id/branch',
-    summary: 'Copy a conversation up to one message into a new session, and make that the active one',
+    summary: 'Copy a conversation up to one message into a new, active session',
     description:
-      '`message` is the id of the last message to copy, or its number among those that are shown, counted from 1; by ' +
-      'default the last one that is complete. Results of its tools come with it, messages that failed do not. The ' +
-      'label is the title with “(branch)” if none is given. The conversation that was copied stays as it is.',
+      '`message` is the id, or the number from 1 on, of the last message to copy; by default the last one that is ' +
+      'complete. Results of its tools come with it, messages that failed do not. Without a label, it is the title ' +
+      'with “(branch)”.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 20,

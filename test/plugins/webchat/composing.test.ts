@@ -200,7 +200,7 @@ test('a command is answered where no WebSocket can be opened', async () => {
   await page.locator('.answer', { hasText: 'This session:' }).waitFor()
 })
 
-test.each(['light', 'dark'] as const)('what a running tool is said to do can be read, %s', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('what a tool that waits is said to do can be read, %s', async (colorScheme) => {
   await using host = await startHost({ config: { plugins: plugins() } })
   const { body } = await host.json('POST', '/api/agents', {
     manifest_toml: 'name = "asks"\n[capabilities]\ntools = ["*"]\n[metadata]\napproval = "always"\n',
@@ -210,8 +210,7 @@ test.each(['light', 'dark'] as const)('what a running tool is said to do can be 
   await page.getByRole('textbox', { name: /^Message to/ }).fill('use system_time {}')
   await page.keyboard.press('Enter')
   const state = page.locator('.tool.running .tool-state')
-  await state.waitFor()
-  expect(await state.innerText()).toBe('running')
+  await expect.poll(() => state.innerText()).toBe('waits for you')
   await screenshot(tab, `running-${colorScheme}`)
   const contrast = await state.evaluate((element) => {
     const luminance = (color: string): number => {
