@@ -158,12 +158,8 @@ export class Client {
     const device = recallDevice()
     forgetAll()
     this.pins.forget()
-    try {
-      if (this.credential.value?.name !== undefined) await this.api.signOut()
-    } catch {
-      /* It ended already, or the daemon is away: what this page knows of it goes all the same. */
-    }
-    if (device) this.#returned = await removeDevice(device)
+    if (this.credential.value?.name !== undefined) this.#returned = await endSignIn(this.api)
+    if (device) this.#returned = (await removeDevice(device)) ?? this.#returned
     this.#forget()
     await this.start()
   }
@@ -330,6 +326,19 @@ function refusalOf({ name, device }: Credential): string {
   if (name !== undefined) return 'Your sign-in has ended. Sign in again.'
   if (device !== undefined) return 'This browser is not a paired device any more. Enter the key again.'
   return 'That key was refused. Check it and try again.'
+}
+
+/** Returns what is left to do. */
+async function endSignIn(api: Api): Promise<string | undefined> {
+  try {
+    await api.signOut()
+    return undefined
+  } catch (error) {
+    // It ended already.
+    if (error instanceof ApiError && error.status === 401) return undefined
+    const why = `The daemon did not end your sign-in, which ends by itself: ${explain(error)}`
+    return `${why} An operator can end it on the page Sign-ins.`
+  }
 }
 
 /** With the key of the device itself. Returns what is left to do. */

@@ -97,6 +97,24 @@ test('a sign-in that was ended elsewhere closes the conversation and says so', a
   await page.getByText('Your sign-in has ended. Sign in again.').waitFor()
 })
 
+test.each(['the chat', 'a page'])('a sign-in that the daemon does not end is told, signed out in %s', async (where) => {
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  const token = page
+    .waitForResponse((response) => response.url().endsWith('/api/auth/session'))
+    .then(async (response) => ((await response.json()) as { token: string }).token)
+  await page.getByRole('button', { name: 'Sign in with Example' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  if (where === 'a page') await page.getByRole('link', { name: 'Manage' }).click()
+  await page.route('**/api/auth/logout', (route) =>
+    route.fulfill({ status: 503, json: { error: { message: 'The database is away.' } } }),
+  )
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText(/did not end your sign-in, which ends by itself: The database is away.*page Sign-ins/).waitFor()
+  expect(await page.evaluate(() => sessionStorage.getItem('svc.credential'))).toBe(null)
+  await host.json('POST', '/api/auth/logout', undefined, { authorization: `Bearer ${await token}` })
+})
+
 test('who may not sign in reads why, and the key is still an answer', async () => {
   openId.account = { sub: 'eve', email: 'eve@evil.example', email_verified: true }
   try {

@@ -34,19 +34,28 @@ export async function signOut() {
   const device = recallDevice()
   forgetAll()
   credential = undefined
-  // It may have ended already.
-  if (name !== undefined) await transmit('POST', '/api/auth/logout', { key, body: {} }).catch(() => undefined)
-  if (!device) return undefined
+  const left = [
+    name !== undefined &&
+      (await endAt('POST', '/api/auth/logout', { key, body: {} }, (reason) => [
+        `The daemon did not end your sign-in, which ends by itself: ${reason}`,
+        'An operator can end it on the page Sign-ins.',
+      ])),
+    device &&
+      (await endAt('DELETE', `/api/pairing/devices/${encodeURIComponent(device.device)}`, device, (reason) => [
+        `This browser is still a paired device: ${reason}`,
+        `With the API key you can remove it on the page Devices, by its id ${device.device}.`,
+      ])),
+  ].filter(Boolean)
+  return left.length > 0 ? left.join(' ') : undefined
+}
+
+/** Returns what to say when it did not end; 401 means that it had ended before. */
+async function endAt(method, path, { key, body }, explain) {
   try {
-    await answerOf(
-      await transmit('DELETE', `/api/pairing/devices/${encodeURIComponent(device.device)}`, { key: device.key }),
-    )
+    await answerOf(await transmit(method, path, { key, body }))
+    return undefined
   } catch (error) {
-    if (error.status === 401) return undefined
-    return (
-      `This browser is still a paired device: ${error.message} ` +
-      `With the API key you can remove it on the page Devices, by its id ${device.device}.`
-    )
+    return error.status === 401 ? undefined : explain(error.message).join(' ')
   }
 }
 
