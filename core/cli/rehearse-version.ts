@@ -97,7 +97,7 @@ export async function rehearseVersion(
     if (problems.length > 0) problems.push(...unread)
     const answers =
       problems.length === 0
-        ? await replay({ copy, url, paths, disabled, client, recorded, problems })
+        ? await replay({ copy, url, paths, disabled, definitions, client, recorded, problems })
         : { requests: 0, recorded: 0, differences: [] }
     return { migrated, migrations, problems, ...answers, isCompared: client !== undefined }
   } finally {
@@ -159,6 +159,8 @@ interface Replay {
   readonly url: string
   readonly paths: readonly string[]
   readonly disabled: readonly string[]
+  /** Of all plugins, those that are left out too. */
+  readonly definitions: readonly AnyPlugin[]
   readonly client: DaemonClient | undefined
   readonly recorded: readonly ReadAnswer[]
   readonly problems: string[]
@@ -170,6 +172,7 @@ async function replay({
   url,
   paths: folders,
   disabled,
+  definitions,
   client,
   recorded,
   problems,
@@ -205,6 +208,9 @@ async function replay({
   problems.push(...failedPlugins(app))
   const differences: { path: string; what: string }[] = []
   const off = new Set(app.daemon.plugins().flatMap(({ name, state }) => (state === 'loaded' ? [] : [name])))
+  const owners = new Map<string, string>()
+  app.daemon.followReads(({ path, plugin }) => owners.set(path, plugin))
+  const isComparable = comparableWithout(off, definitions)
   const known = new Map(
     recorded
       .filter(({ plugin }) => !off.has(plugin))
@@ -216,7 +222,9 @@ async function replay({
     const [now, before] = [await ask(path), await askDaemon(client, path)]
     if (now.status === 500) problems.push(`GET ${path} answers ${now.status}`)
     const earlier = client ? undefined : known.get(path)
-    const what = before ? difference(before, now) : earlier && recordedDifference(earlier, now)
+    const what = before
+      ? difference(before, now, (field) => isComparable(field, owners.get(path)))
+      : earlier && recordedDifference(earlier, now)
     if (what !== undefined) differences.push({ path, what })
   }
   return { requests: paths.length, recorded: known.size, differences }
@@ -228,6 +236,26 @@ const failedPlugins = (app: App): readonly string[] =>
     .plugins()
     .filter(({ state, error = '' }) => state === 'failed' && !/^needs service .* is not loaded$/.test(error))
     .map(({ name, error }) => `the plugin "${name}" is not loaded: ${error}`)
+
+/**
+ * Whether an answer of a plugin can have a field while these are left out: their sections of the configuration are
+ * missing, and what is made with their services is empty.
+ */
+function comparableWithout(
+  off: ReadonlySet<string>,
+  definitions: readonly AnyPlugin[],
+): (field: string, plugin: string | undefined) => boolean {
+  const leftOut = definitions.filter(({ name }) => off.has(name))
+  const sections = new Set(leftOut.flatMap(({ sections: own = {} }) => Object.keys(own)))
+  const services = new Set(leftOut.flatMap(({ provides = {} }) => Object.keys(provides)))
+  const users = new Set(
+    definitions.flatMap(({ name, optional = {} }) =>
+      Object.keys(optional).some((service) => services.has(service)) ? [name] : [],
+    ),
+  )
+  return (field, plugin) =>
+    !field.split('.').some((part) => sections.has(part)) && (plugin === undefined || !users.has(plugin))
+}
 
 interface Answer {
   readonly status: number
@@ -258,10 +286,10 @@ async function askDaemon(client: DaemonClient | undefined, path: string): Promis
   }
 }
 
-function difference(before: Answer, now: Answer): string | undefined {
+function difference(before: Answer, now: Answer, isComparable: (field: string) => boolean): string | undefined {
   if (now.status > 500) return undefined
   if (before.status !== now.status) return `answered ${before.status}, and would answer ${now.status}`
-  const gone = [...before.shape].filter((name) => !now.shape.has(name))
+  const gone = [...before.shape].filter((name) => !now.shape.has(name) && isComparable(name))
   return gone.length === 0 ? undefined : `would lack ${gone.slice(0, 5).join(', ')}`
 }
 

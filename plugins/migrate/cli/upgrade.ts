@@ -83,6 +83,8 @@ export default defineCommand({
       print(
         `${found.requests} requests, ${found.recorded} of them recorded, ${beside}: ${found.differences.length} differ.`,
       )
+      if (found.recorded === 0)
+        note('To ask what was asked last, set recorded_requests = 100 below [plugins.system] some time before.')
       print(found.problems.length === 0 ? 'This version opens the home.' : 'Do not upgrade: the home is as it was.')
     }
     return found.problems.length === 0 ? exits.ok : exits.failed

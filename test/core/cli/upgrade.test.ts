@@ -48,10 +48,19 @@ it('a home of the first version is migrated and asked as a copy, beside the daem
 
   inFile((db) => db.exec('DROP TABLE sessions_message'))
   const broken = await runHere(['upgrade', '--rehearse', '--home', home])
+  expect(broken.stderr).toContain('recorded_requests = 100')
   expect(broken.stdout).toMatch(/problem: the tables of "sessions" cannot be migrated: [^]*Do not upgrade/)
   expect(broken.code).toBe(1)
   expect((await runHere(['upgrade', '--home', home])).stderr).toContain('upgrade --rehearse')
   await rm(home, { recursive: true })
+})
+
+it('what only the plugins have that the copy leaves out is no difference', async () => {
+  const host = await startHost()
+  const { stdout } = await runHere(['upgrade', '--rehearse', '--json', '--home', host.home])
+  expect(JSON.parse(stdout)).toMatchObject({ problems: [], isCompared: true, differences: [] })
+  expect(JSON.parse(stdout).requests).toBeGreaterThan(40)
+  await host[Symbol.asyncDispose]()
 })
 
 const NO_AGENT = '00000000-0000-4000-8000-000000000000'
