@@ -16,7 +16,7 @@ import {
   rehearseVersion,
   renderTable,
 } from 'svc/cli'
-import type { ClientArgs } from 'svc/cli'
+import type { ClientArgs, Rehearsal } from 'svc/cli'
 import * as v from 'valibot'
 import { RECORDED_REQUESTS, RecordedRequests } from '../../system/contract.ts'
 import type { RecordedRequest } from '../../system/contract.ts'
@@ -67,29 +67,33 @@ export default defineCommand({
       scratchUrl: args['database-url'],
     })
     if (args.json) printJson(found)
-    else {
-      print(`Migrations of ${found.migrated.length} plugins: ${found.migrations} applied to the copy.`)
-      for (const problem of found.problems) print(`problem: ${problem}`)
-      if (found.differences.length > 0)
-        print(
-          renderTable(
-            ['REQUEST', 'DIFFERENCE'],
-            found.differences.map(({ path, what }) => [`GET ${path}`, what]),
-          ),
-        )
-      const beside = found.isCompared
-        ? 'compared with the running daemon'
-        : 'no daemon runs: recorded ones are compared with what it answered'
-      print(
-        `${found.requests} requests, ${found.recorded} of them recorded, ${beside}: ${found.differences.length} differ.`,
-      )
-      if (found.recorded === 0)
-        note('To ask what was asked last, set recorded_requests = 100 below [plugins.system] some time before.')
-      print(found.problems.length === 0 ? 'This version opens the home.' : 'Do not upgrade: the home is as it was.')
-    }
+    else report(found)
     return found.problems.length === 0 ? exits.ok : exits.failed
   },
 })
+
+function report(found: Rehearsal): void {
+  print(`Migrations of ${found.migrated.length} plugins: ${found.migrations} applied to the copy.`)
+  for (const problem of found.problems) print(`problem: ${problem}`)
+  if (found.differences.length > 0)
+    print(
+      renderTable(
+        ['REQUEST', 'DIFFERENCE'],
+        found.differences.map(({ path, what }) => [`GET ${path}`, what]),
+      ),
+    )
+  const beside = found.isCompared
+    ? 'compared with the running daemon'
+    : 'no daemon runs: recorded ones are compared with what it answered'
+  print(
+    `${found.requests} requests, ${found.recorded} of them recorded, ${beside}: ${found.differences.length} differ.`,
+  )
+  if (found.recorded === 0)
+    note(
+      'For recent requests to be asked again too, set recorded_requests = 100 below [plugins.system] some days before.',
+    )
+  print(found.problems.length === 0 ? 'This version opens the home.' : 'Do not upgrade: the home is as it was.')
+}
 
 /** What the daemon of this home recorded, if it does; see `plugins.system.recorded_requests`. */
 async function readRecorded(args: ClientArgs): Promise<readonly RecordedRequest[]> {
