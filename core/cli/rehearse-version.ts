@@ -166,18 +166,8 @@ interface Replay {
   readonly problems: string[]
 }
 
-/** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
-async function replay({
-  copy,
-  url,
-  paths: folders,
-  disabled,
-  definitions,
-  client,
-  recorded,
-  problems,
-}: Replay): Promise<Pick<Rehearsal, 'requests' | 'recorded' | 'differences'>> {
-  const key = randomUUID()
+/** A daemon on the copy that does nothing by itself and sends nothing. */
+async function openCopy({ copy, url, paths: folders, disabled }: Replay, key: string): Promise<App> {
   const loaded = await loadSettings(
     { home: copy, configFile: undefined },
     {
@@ -190,7 +180,7 @@ async function replay({
       'plugins.watch': false,
     },
   )
-  await using app = await createApp({
+  return createApp({
     loaded,
     // What does not load is among the problems; what needs a plugin that acts is none.
     log: createLog({ level: 'silent' }),
@@ -200,6 +190,13 @@ async function replay({
         new UpstreamFailure('network', 'a rehearsal sends nothing', { reason: 'network', retry: 'later' }),
       ),
   })
+}
+
+/** Asks the copy, and the daemon that runs, the same; adds to `problems` what the copy fails to answer. */
+async function replay(replayed: Replay): Promise<Pick<Rehearsal, 'requests' | 'recorded' | 'differences'>> {
+  const { definitions, client, recorded, problems } = replayed
+  const key = randomUUID()
+  await using app = await openCopy(replayed, key)
   const ask = async (path: string): Promise<Answer> => {
     const headers = { authorization: `Bearer ${key}` }
     const response = await app.fetch(new Request(new URL(`http://127.0.0.1${path}`), { headers }))
