@@ -113,10 +113,12 @@ export class EventConnection {
     return this.#ownEnd ?? this.#meaningOf(end)
   }
 
-  #meaningOf({ failure, code }: SocketEnd): ConnectionEnd {
+  #meaningOf({ failure, code, reason }: SocketEnd): ConnectionEnd {
     if (failure !== undefined) return endOf(failure)
     const { system, endOfCode } = this.#options
-    return endOfCode?.(code) ?? { retry: 'later', reason: `${system} closed the connection with ${code}` }
+    return (
+      endOfCode?.(code) ?? { retry: 'later', reason: `${system} closed the connection with ${code} ${reason}`.trim() }
+    )
   }
 }
 

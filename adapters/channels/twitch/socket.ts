@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { endOf, JsonSocket, within } from 'svc/channels'
+import { endOf, EventConnection, JsonSocket } from 'svc/channels'
 import type { ChannelLink, ConnectionEnd, FrameWork } from 'svc/channels'
 import type { TwitchConfig } from './config.ts'
 import { Frame, Reconnect, Revocation, Welcome } from './wire.ts'
@@ -28,8 +28,8 @@ export class EventSocket {
   readonly closed: Promise<ConnectionEnd>
   readonly #deps: EventSocketDeps
   readonly #closed = Promise.withResolvers<ConnectionEnd>()
-  readonly #sockets = new Set<JsonSocket>()
-  #current: JsonSocket | undefined
+  readonly #connections = new Set<EventConnection>()
+  #current: EventConnection | undefined
   #isReplacing = false
 
   constructor(deps: EventSocketDeps) {
@@ -51,7 +51,7 @@ export class EventSocket {
 
   async close(): Promise<void> {
     this.end({ retry: 'later', reason: 'the connection ended' })
-    await Promise.all([...this.#sockets].map((socket) => socket.close(NORMAL)))
+    await Promise.all([...this.#connections].map((connection) => connection.close()))
   }
 
   end(end: ConnectionEnd): void {
@@ -61,31 +61,26 @@ export class EventSocket {
   /** Returns the id of the session. */
   async #connect(url: string): Promise<string> {
     const { link } = this.#deps
-    const welcome = Promise.withResolvers<string>()
     const raw = await link.webSocket(url, { signal: link.signal })
-    const socket = new JsonSocket(link, raw, (frame) => this.#read(frame, welcome.resolve))
-    this.#sockets.add(socket)
-    const lost = this.#watch(socket).then(({ reason, retry }) => {
-      throw new UpstreamFailure('twitch', reason, { reason: 'network', retry })
-    })
-    // Once Twitch has greeted, its end is told by `closed`.
-    lost.catch(() => undefined)
-    const session = await within(WELCOME_MS, 'twitch', Promise.race([welcome.promise, lost]))
-    this.#current = socket
+    const connection = new EventConnection({ system: 'twitch', link, closeCode: NORMAL, handshakeMs: WELCOME_MS })
+    let session = ''
+    const welcome = (id: string): void => {
+      session = id
+      connection.setReady()
+    }
+    const opened = connection.open(new JsonSocket(link, raw, (frame) => this.#read(frame, welcome)))
+    this.#connections.add(connection)
+    void connection.closed.then(() => this.#connections.delete(connection))
+    await opened
+    this.#current = connection
     this.#isReplacing = false
+    void connection.closed.then((end) => this.#onEnd(connection, end))
     return session
   }
 
-  async #watch(socket: JsonSocket): Promise<ConnectionEnd> {
-    const { failure, code, reason } = await socket.ended
-    this.#sockets.delete(socket)
-    const end: ConnectionEnd =
-      failure === undefined
-        ? { retry: 'later', reason: `twitch closed the connection with ${code} ${reason}`.trim() }
-        : endOf(failure)
-    // One that is being replaced may end at any time, unless it failed for a message that could not be stored.
-    if (socket === this.#current && (!this.#isReplacing || failure !== undefined)) this.end(end)
-    return end
+  /** One that is being replaced may end at any time. */
+  #onEnd(connection: EventConnection, end: ConnectionEnd): void {
+    if (connection === this.#current && !this.#isReplacing) this.end(end)
   }
 
   #read(raw: unknown, welcome: (sessionId: string) => void): FrameWork | undefined {
@@ -101,9 +96,19 @@ export class EventSocket {
         this.#revoke(frame.payload)
         return undefined
       case 'notification':
-        return () => this.#deps.receive(frame)
+        return () => this.#receive(frame)
       default:
         return undefined
+    }
+  }
+
+  /** Twitch sends an event once: that it was not stored is told, also of a connection that is being replaced. */
+  async #receive(frame: Frame): Promise<void> {
+    try {
+      await this.#deps.receive(frame)
+    } catch (error) {
+      this.end(endOf(error))
+      throw error
     }
   }
 
@@ -114,7 +119,7 @@ export class EventSocket {
     try {
       this.#checkHost(url)
       await this.#connect(url)
-      await old?.close(NORMAL)
+      await old?.close()
     } catch (error) {
       this.end(endOf(error))
     }
