@@ -70,6 +70,15 @@ describe('a robot', () => {
     expect(it.fake.ways).toEqual(['answer'])
   })
 
+  it.each([850_001, 500])('sends again what WeCom failed for with the unknown code %i', async (code) => {
+    await using it = await openBot()
+    it.fake.errcode = code
+    const send = () => it.stage.connection.send(it.stage.message('hello'))
+    await expect(send()).rejects.toMatchObject({ reason: 'server_error', retry: 'later' })
+    await send()
+    expect(it.fake.sent.map(({ text }) => text)).toEqual(['hello'])
+  })
+
   it('reads and writes in groups, where a message begins with its name', async () => {
     await using it = await openBot()
     await it.fake.deliver({ text: 'ask @bob', isGroup: true })
@@ -380,7 +389,12 @@ describe('messages', () => {
     [42_001, { reason: 'auth', retry: 'later' }],
     [60_020, { reason: 'auth', retry: 'never' }],
     [45_033, { reason: 'rate_limit', retry: 'later' }],
-    [40_058, { message: '40058 no' }],
+    [40_058, { reason: 'invalid_request', retry: 'never', message: '40058 no' }],
+    [301_002, { reason: 'auth', retry: 'never' }],
+    [846_605, { reason: 'invalid_request', retry: 'never' }],
+    [6000, { reason: 'server_error', retry: 'later' }],
+    [-2, { reason: 'server_error', retry: 'later' }],
+    [850_001, { reason: 'server_error', retry: 'later' }],
   ])('understands the code %i with status 200', (errcode, expected) => {
     expect(
       findError({ status: 200, ok: true, body: { errcode, errmsg: 'no' }, header: () => undefined }),
