@@ -41,6 +41,7 @@ async function open(link: Link): Promise<ChannelConnection> {
     typing: (to) => api.typing(to),
     react: (to, messageId, emoji) => api.react(to, messageId, emoji),
     readAttachment: (reference, signal) => readAttachment(link, api, reference, signal),
+    warnings: () => catchUp.warnings,
     [Symbol.asyncDispose]: () => gateway.close(),
   }
 }

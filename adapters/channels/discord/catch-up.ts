@@ -3,6 +3,7 @@ import { readJson, UpstreamFailure } from 'svc/sdk'
 import { RecentMap, SavedPosition } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import type { DiscordApi } from './api.ts'
+import type { DiscordConfig } from './config.ts'
 import { timeOf } from './snowflake.ts'
 import { LastMessages } from './wire.ts'
 import type { LastMessage } from './wire.ts'
@@ -10,11 +11,13 @@ import type { LastMessage } from './wire.ts'
 /** Channels whose last message is kept: those in which something was written last. */
 const MAX_CHANNELS = 200
 const PER_PAGE = 100
-/** What is older than these pages, or than a day, is not answered any more. */
-const MAX_PAGES = 3
+/** What is older is not answered any more. */
 const MAX_AGE_MS = 86_400_000
 
-export type CatchUpLink = Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal' | 'log' | 'now'>
+export type CatchUpLink = Pick<
+  ChannelLink<Pick<DiscordConfig, 'catch_up_messages'>>,
+  'config' | 'state' | 'sleep' | 'signal' | 'log' | 'now'
+>
 /** Deals with a message as with one of the gateway. Settles when it is durable. */
 export type ReceiveMessage = (message: unknown) => Promise<void>
 
@@ -24,6 +27,8 @@ export class CatchUp {
   readonly #api: Pick<DiscordApi, 'messagesBefore'>
   readonly #position: SavedPosition
   readonly #last = new RecentMap<string, LastMessage>(MAX_CHANNELS)
+  /** What was left out. */
+  readonly warnings: string[] = []
 
   constructor(link: CatchUpLink, api: Pick<DiscordApi, 'messagesBefore'>) {
     this.#link = link
@@ -58,15 +63,16 @@ export class CatchUp {
   }
 
   async #missed({ channel, id: last }: LastMessage): Promise<readonly Listed[]> {
-    const oldest = this.#link.now() - MAX_AGE_MS
+    const { config, now } = this.#link
+    const oldest = now() - MAX_AGE_MS
+    const limit = config.catch_up_messages
     const found: Listed[] = []
-    let before: string | undefined
     try {
-      for (let page = 0; page < MAX_PAGES; page++) {
-        const listed = (await this.#api.messagesBefore(channel, before, PER_PAGE)).filter(isListed)
+      // One more than are read tells whether some are left out.
+      while (found.length <= limit) {
+        const listed = (await this.#api.messagesBefore(channel, found.at(-1)?.id, PER_PAGE)).filter(isListed)
         const fresh = listed.filter(({ id }) => BigInt(id) > BigInt(last) && timeOf(id, oldest) >= oldest)
         found.push(...fresh)
-        before = fresh.at(-1)?.id
         if (fresh.length < listed.length || listed.length < PER_PAGE) break
       }
     } catch (error) {
@@ -75,7 +81,16 @@ export class CatchUp {
       this.#link.log.debug('The messages of a channel of Discord could not be read', { error })
       this.#last.delete(channel)
     }
-    return found.toReversed()
+    if (found.length > limit) this.#warn(channel, limit, found.length - limit)
+    return found.slice(0, limit).toReversed()
+  }
+
+  #warn(channel: string, limit: number, more: number): void {
+    const warning =
+      `Of the messages that were written in chat ${channel} meanwhile, the newest ${limit} were read, and ${more} or ` +
+      'more were not: catch_up_messages of the account is the limit'
+    this.warnings.push(warning)
+    this.#link.log.warn(`Discord: ${warning}`)
   }
 }
 

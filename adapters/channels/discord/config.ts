@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { secret } from 'svc/sdk'
+import { fields, secret } from 'svc/sdk'
 
 /** Guild messages, direct messages and their content. */
 export const DEFAULT_INTENTS = (1 << 9) | (1 << 12) | (1 << 15)
@@ -26,6 +26,7 @@ export const DiscordConfig = v.object({
     ),
     [],
   ),
+  catch_up_messages: fields.integer('Messages of a chat that are read when the daemon was away.', 300, 0, 10_000),
   ignore_bots: v.optional(v.pipe(v.boolean(), v.description('Whether messages of other bots are left unread.')), true),
 })
 export type DiscordConfig = v.InferOutput<typeof DiscordConfig>

@@ -11,13 +11,14 @@ async function open(link: ChannelLink<LinkedInConfig>): Promise<ChannelConnectio
   const api = new LinkedInApi(link)
   await api.organization()
   const tokenEnd = await api.tokenEnd()
-  const background = await new Comments(link, api).open()
+  const comments = new Comments(link, api)
+  const background = await comments.open()
   return {
     closed: background.closed,
     send: (message) => api.send(message),
     warnings() {
-      if (tokenEnd === undefined || tokenEnd - link.now() > WARN_DAYS * DAY_MS) return []
-      return [`The token of LinkedIn ends on ${isoTime(tokenEnd).slice(0, 10)}: get another one`]
+      if (tokenEnd === undefined || tokenEnd - link.now() > WARN_DAYS * DAY_MS) return comments.warnings
+      return [`The token of LinkedIn ends on ${isoTime(tokenEnd).slice(0, 10)}: get another one`, ...comments.warnings]
     },
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
   }

@@ -11,8 +11,6 @@ import { Comment, Notification } from './wire.ts'
 /** What is told late is found all the same; what was read already is known by its URN. */
 const OVERLAP_MS = 3_600_000
 const MAX_SEEN = 5000
-/** Pages of 50. What is more was written while the daemon was away for very long, and is left out. */
-const MAX_PAGES = 20
 
 /** Reads the comments on posts of the organization, again and again. */
 export class Comments {
@@ -23,6 +21,8 @@ export class Comments {
   /** The time up to which comments were read, and that of the first start, in milliseconds. */
   #last = 0
   #start = 0
+  /** What was left out. */
+  readonly warnings: string[] = []
 
   constructor(link: ChannelLink<LinkedInConfig>, api: LinkedInApi) {
     this.#link = link
@@ -69,14 +69,24 @@ export class Comments {
   /** Oldest first. */
   async #list(until: number, signal: AbortSignal): Promise<readonly Notification[]> {
     const from = Math.max(this.#start, this.#last - OVERLAP_MS)
+    const limit = this.#link.config.catch_up_messages
     const found: Notification[] = []
-    for (let page = 0; page < MAX_PAGES; page++) {
+    // One more than are read tells whether some are left out.
+    for (let page = 0; found.length <= limit; page++) {
       const elements = await this.#api.notifications(from, until, page * PAGE, signal)
       found.push(...elements.flatMap((raw) => this.#parse(raw)))
-      if (elements.length < PAGE) return found.toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
+      if (elements.length < PAGE) break
     }
-    this.#link.log.warn(`More than ${found.length} comments came on LinkedIn meanwhile: the others are left out`)
-    return found.toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
+    if (found.length > limit) this.#warn(limit, found.length - limit)
+    return found.slice(0, limit).toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
+  }
+
+  #warn(limit: number, more: number): void {
+    const warning =
+      `Of the comments that came meanwhile, ${limit} were read, and ${more} or more were not: catch_up_messages of the ` +
+      'account is the limit'
+    this.warnings.push(warning)
+    this.#link.log.warn(`LinkedIn: ${warning}`)
   }
 
   #parse(raw: unknown): readonly Notification[] {

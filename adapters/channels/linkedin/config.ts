@@ -31,6 +31,7 @@ export const LinkedInConfig = v.object({
   ),
   base_url: Address('The address of the API.', 'https://api.linkedin.com/rest'),
   auth_url: Address('The address that tokens are renewed at.', 'https://www.linkedin.com/oauth/v2'),
+  catch_up_messages: fields.integer('Comments that are read when the daemon was away.', 1000, 0, 10_000),
   poll_seconds: fields.integer('Seconds between two looks for new comments.', 300, 60, 900),
 })
 export type LinkedInConfig = v.InferOutput<typeof LinkedInConfig>

@@ -32,6 +32,7 @@ async function open(link: ChannelLink<RevoltConfig>): Promise<ChannelConnection>
       const { file, name } = v.parse(Reference, reference)
       return api.readFile(file, name, signal)
     },
+    warnings: () => events.warnings,
     [Symbol.asyncDispose]: () => socket.close(),
   }
 }

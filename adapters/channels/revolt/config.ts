@@ -16,6 +16,7 @@ export const RevoltConfig = v.object({
   files_url: v.optional(
     address(/^https?:\/\//i, 'an http or https address', 'The address of the files; the API tells it when absent.'),
   ),
+  catch_up_messages: fields.integer('Messages of a channel that are read when the daemon was away.', 1000, 0, 100_000),
   allowed_servers: fields.texts('Ids of the servers whose messages are read; all when empty.'),
   ignore_bots: v.optional(
     v.pipe(v.boolean(), v.description('Whether messages of other bots and of webhooks are left unread.')),

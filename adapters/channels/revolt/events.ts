@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
+import { isoTime, RecentMap, SavedPosition, unlessRefused } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import { PAGE } from './api.ts'
 import type { RevoltApi } from './api.ts'
@@ -11,8 +11,6 @@ import { Channel, Member, Message, Update, User } from './wire.ts'
 const MAX_CHANNELS = 10_000
 const MAX_USERS = 2000
 const MAX_OWN = 2000
-/** Pages of 100 messages of one channel. What is newer stays unread after a very long absence. */
-const MAX_PAGES = 10
 /** Messages can become visible in another order than their ids say: what was read already is dropped as a duplicate. */
 const OVERLAP_MS = 10_000
 
@@ -29,6 +27,8 @@ export class RevoltEvents {
   #since = 0
   /** What was written up to this time is history. */
   #start = 0
+  /** What was left out. */
+  readonly warnings: string[] = []
 
   constructor(link: ChannelLink<RevoltConfig>, api: RevoltApi, botId: string) {
     this.#link = link
@@ -97,8 +97,9 @@ export class RevoltEvents {
 
   /** Returns the time of the newest message. */
   async #readChannel({ _id: id }: Channel, from: number): Promise<number> {
+    const limit = this.#link.config.catch_up_messages
     let after = lowestId(from)
-    for (let page = 0; page < MAX_PAGES; page++) {
+    for (let read = 0; ;) {
       const listed = await unlessRefused(this.#api.messagesAfter(id, after))
       // The bot may not read the history of this channel.
       if (!listed) return 0
@@ -106,20 +107,31 @@ export class RevoltEvents {
       const members = new Map(
         listed.members.flatMap((raw) => (v.is(Member, raw) ? [[raw._id?.user, raw] as const] : [])),
       )
-      for (const raw of listed.messages) {
-        const message = v.safeParse(Message, raw)
-        if (!message.success) this.#link.log.warn('Revolt listed a message in a form that cannot be read')
-        else if (timeOf(message.output._id) > from) {
-          await this.#receive(message.output, false, members.get(message.output.author))
-          after = message.output._id
-        }
+      for (const message of listed.messages.flatMap((raw) => this.#parse(raw))) {
+        if (timeOf(message._id) <= from) continue
+        if (read++ === limit) return this.#leaveOut(id, limit, after)
+        await this.#receive(message, false, members.get(message.author))
+        after = message._id
       }
       if (listed.messages.length < PAGE) return timeOf(after)
     }
-    this.#link.log.warn('There were too many messages on Revolt meanwhile: the newest of a channel are left out', {
-      id,
-    })
-    return timeOf(after)
+  }
+
+  #parse(raw: unknown): readonly Message[] {
+    const message = v.safeParse(Message, raw)
+    if (message.success) return [message.output]
+    this.#link.log.warn('Revolt listed a message in a form that cannot be read')
+    return []
+  }
+
+  #leaveOut(channel: string, limit: number, after: string): number {
+    const last = timeOf(after)
+    const warning =
+      `Of the messages that were written in channel ${channel} meanwhile, the oldest ${limit} were read, and those after ` +
+      `${isoTime(last)} were not: catch_up_messages of the account is the limit`
+    this.warnings.push(warning)
+    this.#link.log.warn(`Revolt: ${warning}`)
+    return last
   }
 
   async #receive(message: Message, isEdit = false, member?: Member): Promise<void> {

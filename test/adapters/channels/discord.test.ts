@@ -107,6 +107,23 @@ describe('the gateway', () => {
     expect((await link.waitForReceived(154)).at(-1)?.text).toBe('now')
   })
 
+  it('tells what was left out of more than catch_up_messages, and reads the newest', async () => {
+    await using few = new TestLink(adapter, { ...fake.config, catch_up_messages: 120 })
+    const connection = await adapter.open(few.link)
+    await fake.deliver({ text: 'read' })
+    await few.waitForReceived(1)
+    await connection[Symbol.asyncDispose]()
+    fake.endSession()
+    for (let n = 1; n <= 150; n++) await fake.deliver({ text: `missed ${n}` })
+    await expect(adapter.open(few.renew())).rejects.toThrow('ended the session')
+    await using next = await adapter.open(few.renew())
+    const received = await few.waitForReceived(121)
+    expect([received[1]?.text, received.at(-1)?.text]).toEqual(['missed 31', 'missed 150'])
+    const warning = /newest 120 were read, and 30 or more were not: catch_up_messages/
+    expect(next.warnings?.()).toEqual([expect.stringMatching(warning)])
+    expect(few.logged.join('\n')).toMatch(warning)
+  })
+
   it('reads nothing of what was written more than a day ago', async () => {
     await using away = new TestLink(adapter, fake.config, () => Date.now() + 2 * 86_400_000)
     const connection = await connect()

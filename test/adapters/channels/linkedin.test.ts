@@ -65,6 +65,21 @@ describe('comments on LinkedIn', () => {
     expect(it.stage.test.logged.join('\n')).toContain('in a form that can be read')
   })
 
+  it('of a long absence are read up to catch_up_messages, and the rest is told', async () => {
+    await using it = await openStage({ catch_up_messages: 60 })
+    await it.fake.deliver({ text: 'first' })
+    await it.stage.test.waitForReceived(1)
+    await it.fake.disconnect()
+    await it.stage.connection.closed
+    for (let n = 1; n <= 80; n++) it.fake.tell({ message: { text: `missed ${n}` } })
+    const connection = await it.stage.reopen()
+    const received = await it.stage.test.waitForReceived(61)
+    expect(received.at(-1)?.text).toBe('missed 80')
+    const warning = /60 were read, and \d+ or more were not: catch_up_messages/
+    expect(connection.warnings?.()).toEqual([expect.stringMatching(warning)])
+    expect(it.stage.test.logged.join('\n')).toMatch(warning)
+  })
+
   it('from before the first start are history, and those that came while it was away are read in order', async () => {
     const fake = await FakeLinkedIn.start()
     fake.notify(fake.chats.thread, { lastModifiedAt: Date.now() - 1000 })

@@ -111,6 +111,22 @@ describe('what was missed', () => {
     expect(fake.violations).toEqual([])
   })
 
+  it('is read up to catch_up_messages, and the rest is told', async () => {
+    const fake = await startFakeRevolt()
+    await using stage = new ChannelStage(adapter, fake, { ...fake.config, catch_up_messages: 120 })
+    await stage.open()
+    await fake.disconnect!()
+    for (let n = 1; n <= 150; n++) await fake.deliver({ text: `m${n}`, isGroup: true })
+    const connection = await stage.reopen()
+    const received = textsOf(await stage.test.waitForReceived(120))
+    expect([received[0], received.at(-1)]).toEqual(['m1', 'm120'])
+    await fake.deliver({ text: 'now', isGroup: true })
+    expect(textsOf(await stage.test.waitForReceived(121)).at(-1)).toBe('now')
+    const warning = /oldest 120 were read, and those after 20\d\d-\S+ were not: catch_up_messages/
+    expect(connection.warnings?.()).toEqual([expect.stringMatching(warning)])
+    expect(stage.test.logged.join('\n')).toMatch(warning)
+  })
+
   it('is read again in every channel when one of them could not be stored', async () => {
     const fake = await startFakeRevolt()
     await using stage = new ChannelStage(adapter, fake)
