@@ -67,7 +67,7 @@ const USED: Readonly<Record<string, RegExp>> = {
 }
 /** Those that code uses for nothing else: who uses one receives by it. */
 const TELLING: ReadonlySet<string> = new Set(['WebSocket', 'webhook', 'program', 'IMAP'])
-const PACKAGE = /(?:from |import\(|require\()'((?!node:|svc\/|vitest|valibot|uuid|\.)[^']+)'/g
+const PACKAGE = /(?:from |import\(|require\(|\bload\()'((?!node:|svc\/|vitest|valibot|uuid|\.)[^']+)'/g
 
 interface Row {
   readonly name: string
@@ -91,12 +91,14 @@ export async function channelsPage(): Promise<string> {
     ...rows.map(abilities),
     '',
     'An edit lets an answer be shown while it is written. `once` under *sent again*: the platform shows a message once when',
-    'it is sent again after a lost answer; elsewhere it can appear twice.',
+    'it is sent again after a lost answer; elsewhere it can appear twice. Where an account can work in several ways, `yes`',
+    'is what one of them can: the pages of Nextcloud Talk, WeChat, WeCom and WhatsApp say what the others lack.',
     '',
     '## What the tests run against',
     '',
     'Every adapter passes the same suite: receiving, duplicates, restarts, order, lengths, limits, lost connections and',
     'answers, refused credentials, secrets in logs. A fake speaks the protocol of the platform and refuses what it refuses.',
+    'The linked phone of WhatsApp is not in the suite: its tests have a module of the shape of the library in its place.',
     '',
     '| channel | tested against |',
     '|---|---|',
