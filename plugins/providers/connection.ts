@@ -181,7 +181,7 @@ export class Connections {
     const home = this.#home(provider)
     const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
     if (driver.envVar !== undefined && keys.length === 0 && this.#sameOrigin(baseUrl, home))
-      throw missingKey(provider, apiKeyEnv ?? driver.envVar)
+      throw missingKey(provider, apiKeyEnv ?? this.#sections[provider]?.api_key_env ?? driver.envVar)
     return { entry, baseUrl, home, keys }
   }
 
@@ -227,14 +227,12 @@ export class Connections {
 
   /** The section, with missing fields filled from the driver's variables. */
   #options(provider: string, { configVars }: ProviderDriver): Readonly<Record<string, unknown>> {
-    const section: Readonly<Record<string, unknown>> = this.#sections[provider] ?? {}
+    const section: Record<string, unknown> = this.#sections[provider] ?? {}
     if (!configVars) return section
     const filled = Object.entries(configVars).flatMap(([field, variables]) => {
-      const value =
-        section[field] === undefined
-          ? variables.map((variable) => this.#keys.variable(variable)).find((held) => held !== undefined)
-          : undefined
-      return value === undefined ? [] : [[field, value] as const]
+      if (section[field] !== undefined) return []
+      const value = variables.map((name) => this.#keys.variable(name)).find((held) => held !== undefined)
+      return value ? [[field, value] as const] : []
     })
     return { ...section, ...Object.fromEntries(filled) }
   }

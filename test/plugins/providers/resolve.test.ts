@@ -217,6 +217,12 @@ describe('which key goes where', () => {
     await part.ask(await part.inference.resolve({ provider: 'mine', model: 'fake-1' }))
     expect(authorization()).toBe('Bearer mine')
   })
+  it('one that is not in the variable that the section names is missed under this name', async () => {
+    await using part = await createRig({ config: { providers: { openai: { api_key_env: 'MY_KEY' } } } })
+    await expect(part.inference.resolve({ provider: 'openai', model: 'gpt-5' })).rejects.toThrow(
+      'has no key: set MY_KEY',
+    )
+  })
   it('one from the environment does not go to another origin', async () => {
     await using part = await createRig({
       env: { OPENAI_API_KEY: 'CANARY' },
