@@ -12,6 +12,8 @@ export interface Account {
   readonly settings: AccountSettings
   /** The adapter's own fields, with secrets. Checked by its schema when it connects. */
   readonly config: Readonly<Record<string, unknown>>
+  /** Variables of the environment that the file names for fields, and that are not set, by field. */
+  readonly unsetVariables?: Readonly<Record<string, string>>
 }
 /** The name of an account in logs, queues and maps. */
 export const accountKey = (channel: string, id: string): string => `${channel}/${id}`

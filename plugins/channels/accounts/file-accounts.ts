@@ -49,7 +49,7 @@ function readAccount(channel: string, table: Table): FileAccount {
     isSwitchedByFile: enabled !== undefined,
     source: 'file',
     settings: settings.success ? settings.output : v.parse(AccountSettings, {}),
-    config: withVariables(own),
+    ...withVariables(own),
     problem: problems.length > 0 ? problems.join('; ') : undefined,
   }
 }
@@ -65,13 +65,17 @@ export function splitFields(fields: Table): { readonly common: Table; readonly o
 }
 
 /** `token_env = "NAME"` is the token in a variable of the environment. */
-function withVariables(config: Table): Table {
-  return Object.fromEntries(
-    Object.entries(config).flatMap(([key, value]): [string, unknown][] => {
-      const field = key.endsWith('_env') ? key.slice(0, -4) : undefined
-      if (field === undefined || typeof value !== 'string') return [[key, value]]
-      const secret = readVariable(value)?.trim()
-      return secret === undefined || secret === '' || config[field] !== undefined ? [] : [[field, secret]]
-    }),
-  )
+function withVariables(given: Table): Pick<FileAccount, 'config' | 'unsetVariables'> {
+  const config: Record<string, unknown> = {}
+  const unsetVariables: Record<string, string> = {}
+  for (const [key, value] of Object.entries(given)) {
+    const field = key.endsWith('_env') ? key.slice(0, -4) : undefined
+    if (field === undefined || typeof value !== 'string') config[key] = value
+    else if (given[field] === undefined) {
+      const secret = readVariable(value)?.trim() ?? ''
+      if (secret === '') unsetVariables[field] = value
+      else config[field] = secret
+    }
+  }
+  return { config, unsetVariables }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson, MASK, namesSecret, readOwnJson } from 'svc/internal'
-import { isObject, KeyedQueue, parse, Refusal } from 'svc/sdk'
+import { isObject, KeyedQueue, omitUndefined, parse, Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
 import type { Audit } from '../../audit/contract.ts'
@@ -85,7 +85,7 @@ export class Accounts {
   /** With its secrets. Throws `conflict` when they were entered for another configuration than its row says. */
   async resolve(entry: AccountEntry): Promise<Account> {
     const secrets = entry.secretNames.length === 0 ? {} : await this.#secretsFor(entry)
-    const { channel, id, enabled, source, settings } = entry
+    const { channel, id, enabled, source, settings, unsetVariables } = entry
     // Only what a connection depends on: it is opened anew when that changes. What the file says holds.
     return {
       channel,
@@ -93,6 +93,7 @@ export class Accounts {
       enabled,
       source,
       settings,
+      ...omitUndefined({ unsetVariables }),
       config: entry.source === 'file' ? { ...secrets, ...entry.config } : { ...entry.config, ...secrets },
     }
   }

@@ -1,6 +1,6 @@
 import type { ChannelAdapter, ChannelLink } from 'svc/channels'
-import { parse } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
+import { readConfig } from '../accounts/adapter-config.ts'
 import { createLink } from './link.ts'
 import type { LinkDeps } from './link.ts'
 
@@ -26,7 +26,7 @@ export async function withLink<T>(
   options.signal.addEventListener('abort', leave, { once: true })
   try {
     const link = createLink(deps, account, {
-      config: parse(adapter.config, account.config),
+      config: readConfig(adapter, account),
       signal: controller.signal,
       heard: () => undefined,
       receive: () => Promise.reject(new Error('there is no connection: the message is not accepted')),

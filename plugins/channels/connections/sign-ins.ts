@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { parse } from 'svc/sdk'
+
 import type { ChannelAdapter, QrStep } from 'svc/channels'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
+import { readConfig } from '../accounts/adapter-config.ts'
 import { describeMissingModule } from './failure.ts'
 import { createLink } from './link.ts'
 import type { LinkDeps } from './link.ts'
@@ -78,7 +79,7 @@ export class SignIns {
     try {
       const steps = adapter.signIn?.(
         createLink(link, account, {
-          config: parse(adapter.config, account.config),
+          config: readConfig(adapter, account),
           signal: controller.signal,
           heard: () => undefined,
           receive: () => Promise.reject(new Error('there is no connection: the message is not accepted')),

@@ -1,7 +1,8 @@
 import type { ChannelAdapter, ChannelConnection, ConnectionEnd, InboundMessage } from 'svc/channels'
 import { BEATS, createMask, messageOf, namesSecret } from 'svc/internal'
-import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
+import { describeUnsetVariables, readConfig } from '../accounts/adapter-config.ts'
 import { secretFields } from '../accounts/fields.ts'
 import { describeUnknownFields } from '../accounts/unknown-fields.ts'
 import type { Clock } from 'svc/internal'
@@ -64,7 +65,7 @@ export class AccountSupervisor {
   /** Whether the lease of the account ended while the account was connected, and is not back yet. */
   #isLost = false
   #lastHeard = 0
-  /** Fields of the account that nothing reads; `undefined` until the adapter is loaded. */
+  /** Fields of the account that nothing reads, or whose variable is not set; `undefined` until the adapter is loaded. */
   #ignored: readonly string[] | undefined
   /** Requests to the webhook of this connection that were not signed as they have to be. */
   #unsigned = 0
@@ -213,7 +214,8 @@ export class AccountSupervisor {
   }
 
   #tellIgnored(adapter: ChannelAdapter): readonly string[] {
-    const ignored = describeUnknownFields(adapter, this.account.config)
+    const { account } = this
+    const ignored = [...describeUnknownFields(adapter, account.config), ...describeUnsetVariables(adapter, account)]
     for (const one of ignored) this.#deps.log.warn(`channel ${this.#name}: ${one}`)
     return ignored
   }
@@ -232,7 +234,7 @@ export class AccountSupervisor {
     const generation = ++this.#generation
     const { controller } = session
     const isCurrent = (): boolean => this.#generation === generation && !controller.signal.aborted
-    const config = parse(adapter.config, this.account.config, `[channels.${this.account.channel}]`)
+    const config = readConfig(adapter, this.account)
     this.#signsIn = adapter.signIn !== undefined && (adapter.usesSignIn?.(config) ?? true)
     const link = createLink(this.#deps, this.account, {
       config,

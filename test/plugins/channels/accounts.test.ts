@@ -23,6 +23,13 @@ it('an account whose stored settings are not accepted any more is a problem of i
   ])
 })
 
+it('a variable that is not set is no value, and is kept for what is said of the account', () => {
+  const [account] = readFileAccounts({ irc: { token_env: 'SVC_TEST_NOT_SET', nick: 'svc' } })
+  expect(account).toMatchObject({ config: { nick: 'svc' }, unsetVariables: { token: 'SVC_TEST_NOT_SET' } })
+  const [given] = readFileAccounts({ irc: { token_env: 'SVC_TEST_NOT_SET', token: 'x' } })
+  expect(given).toMatchObject({ config: { token: 'x' }, unsetVariables: {} })
+})
+
 it('a wrong section of the file is a problem of its own, and two of one name are told', () => {
   const accounts = readFileAccounts({
     stoat: { token: 'x', rate_limit_per_user: -1 },

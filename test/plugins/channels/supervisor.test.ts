@@ -203,6 +203,19 @@ describe('a connection', () => {
     await at.supervisor.stop('the test ends')
   })
 
+  it.each([
+    ['a field it needs', { token: 'BOT_TOKEN' }, {}, 'misconfigured'],
+    ['another field', { rooms: 'BOT_ROOMS' }, { token: 'token-of-the-bot' }, 'connected'],
+  ])('says which variable is not set that %s is to be in', async (_what, unsetVariables, config, state) => {
+    const at = stage({}, { account: { ...account, config, unsetVariables } })
+    at.supervisor.start()
+    await at.until(state)
+    const said = [at.supervisor.status.lastError, ...at.supervisor.warnings()].join('\n')
+    expect(said).toMatch(
+      /(token_env names the variable BOT_TOKEN|rooms_env names the variable BOT_ROOMS), which was not set/,
+    )
+  })
+
   it('that fails with a page of a proxy in place of an answer is tried again', async () => {
     const at = stage()
     at.platform.onOpen = () =>
