@@ -79,7 +79,7 @@ export class Messaging {
   readonly #notices: Notices
   readonly #owners: ThreadOwners
   readonly #routingStore: RoutingStore
-  /** By account: a chat that no agent answers. */
+  /** By account: what kept the last message from its answer. */
   readonly #unanswered = new Map<string, string>()
 
   constructor(deps: MessagingDeps) {
@@ -150,7 +150,8 @@ export class Messaging {
     store: InboxStore,
   ): MessageHandler {
     const { outbox, router, conversations } = this
-    const answerer = new TurnAnswerer({ ...common, outbox })
+    const unanswered = (account: Account, problem: string | undefined): void => this.#note(account, problem)
+    const answerer = new TurnAnswerer({ ...common, outbox, unanswered })
     const commands = new ChatCommands({
       ...common,
       answerer,
@@ -167,7 +168,7 @@ export class Messaging {
       router,
       conversations,
       outbox,
-      unanswered: (account, chat) => this.#note(account, chat),
+      unanswered,
     })
   }
 
@@ -215,16 +216,17 @@ export class Messaging {
         `names agents that do not exist: ${missing.join(', ')}; create them, or change agent_name or the bindings ` +
           `(${commandLine('channels bindings')})`,
       )
-    const chat = this.#unanswered.get(accountKey(account.channel, account.id))
-    if (chat !== undefined)
-      warnings.push(
-        `no agent answers in chat ${chat}: set agent_name, or add a rule with ${commandLine('channels bindings')}`,
-      )
-    return warnings
+    const problem = this.#unanswered.get(accountKey(account.channel, account.id))
+    return problem === undefined ? warnings : [...warnings, problem]
   }
-  #note({ channel, id }: Account, chat: string | undefined): void {
-    if (chat === undefined) this.#unanswered.delete(accountKey(channel, id))
-    else this.#unanswered.set(accountKey(channel, id), chat)
+  #note({ channel, id }: Account, problem: string | undefined): void {
+    const key = accountKey(channel, id)
+    if (problem === undefined) {
+      this.#unanswered.delete(key)
+      return
+    }
+    if (this.#unanswered.get(key) !== problem) this.#deps.log.warn(`channel ${key}: ${problem}`)
+    this.#unanswered.set(key, problem)
   }
 
   #received(row: InboxRow): void {

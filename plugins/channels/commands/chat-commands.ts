@@ -1,14 +1,16 @@
 import { describeActor, parseAssignments, runAs } from 'svc/internal'
 import type { Actor } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Principal } from 'svc/sdk'
+import type { Logger, Principal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Approval, Approvals } from '../../approvals/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, SlashCommands } from '../../chat/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
+import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
 import type { Handled } from '../inbox/inbox.ts'
+import { plainRefusal } from '../inbox/plain-words.ts'
 import type { InboxStore } from '../inbox/store.ts'
 import type { Received, TurnAnswerer } from '../inbox/turn-answerer.ts'
 import { resultMessageId } from '../outbox/message.ts'
@@ -31,6 +33,7 @@ export interface ChatCommandsDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly slashCommands: SlashCommands
   readonly approvals: () => Approvals | undefined
+  readonly log: Pick<Logger, 'info'>
   readonly newId: () => string
   /** Aborts when the plugin begins to unload. */
   readonly signal: AbortSignal
@@ -176,8 +179,7 @@ export class ChatCommands {
   async #answer(received: Received, command: Command, argument: string): Promise<Answer> {
     const { row, account } = received
     const needsOperator = command.operators === 'always' || (command.operators === 'argument' && argument !== '')
-    if (needsOperator && row.standing !== 'operator')
-      return 'Only an operator of this bot may do this: the owner lists operators in the settings of the account.'
+    if (needsOperator && row.standing !== 'operator') return 'Only an operator of this bot may do this.'
     const agent = await this.#deps.router.route(account, row.message, row.standing)
     if (command.needsAgent === true && !agent) return 'No agent answers here.'
     const conversation = toConversation(account, row.message)
@@ -187,9 +189,16 @@ export class ChatCommands {
     } catch (error) {
       // What other plugins refuse while everything unloads is no answer.
       if (error instanceof Refusal && this.#deps.signal.aborted) return { outcome: 'released' }
-      if (error instanceof Refusal) return error.message
+      if (error instanceof Refusal) return this.#refused(received, error)
       throw error
     }
+  }
+
+  #refused({ row, account }: Received, error: Refusal): string {
+    if (row.standing === 'operator') return error.message
+    const { channel, id } = account
+    this.#deps.log.info(`channel ${accountKey(channel, id)}: a command in a chat was refused: ${error.message}`)
+    return plainRefusal(error)
   }
 
   help({ account, adapter, row }: Received): string {

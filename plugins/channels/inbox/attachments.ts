@@ -5,6 +5,7 @@ import type { InboundAttachment } from 'svc/channels'
 import type { Workspaces } from '../../files/contract.ts'
 import type { SentImage } from '../../sessions/contract.ts'
 import type { OpenConnection } from '../connections/connections.ts'
+import { plainFileReason } from './plain-words.ts'
 
 export interface AttachmentReaderDeps {
   readonly workspaces: () => Workspaces | undefined
@@ -24,6 +25,8 @@ export interface AttachmentRequest {
   readonly id: string
   /** Another attempt follows a failure that may pass. */
   readonly mayRetry: boolean
+  /** Told of a file that is left out. */
+  readonly failed: (name: string, error: unknown) => void
 }
 
 const MAX_NAME_CHARS = 80
@@ -37,7 +40,7 @@ export async function readAttachments(
   open: OpenConnection,
   request: AttachmentRequest,
 ): Promise<ReadAttachments> {
-  const { attachments, mayRetry } = request
+  const { attachments, mayRetry, failed } = request
   const { max_attachments: maxFiles } = deps.settings
   const images: SentImage[] = []
   const notes: string[] = []
@@ -50,7 +53,8 @@ export async function readAttachments(
       if (imageTypes.has(mime)) images.push({ mime, filename: name, base64: Buffer.from(bytes).toString('base64') })
     } catch (error) {
       if (open.signal.aborted || (mayRetry && !isFinal(error))) throw error
-      const reason = reasonOf(error)
+      failed(name, error)
+      const reason = plainFileReason(error)
       notes.push(`[Attached file ${name}: not read, ${reason}]`)
       unread.push(`${name}: ${reason}`)
     }
@@ -78,11 +82,6 @@ async function storeFile(
   const path = `uploads/${id}-${index}-${name}`
   await files.write(agentId, path, bytes)
   return { path, mime, bytes }
-}
-
-/** The reason for people: what an unexpected error says is for the log. */
-function reasonOf(error: unknown): string {
-  return error instanceof Refusal || error instanceof UpstreamFailure ? error.message : 'it could not be fetched'
 }
 
 /** `undefined` for more than `limit` bytes. */

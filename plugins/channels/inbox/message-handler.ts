@@ -1,8 +1,8 @@
 import { readDeliverTarget } from '../accounts/settings.ts'
 import type { ChannelTarget } from '../contract.ts'
 import type { SendingAccount } from '../outbox/channel-messages.ts'
-import { ServerAway, stableId } from 'svc/internal'
-import { omitUndefined, Refusal } from 'svc/sdk'
+import { messageOf, ServerAway, stableId } from 'svc/internal'
+import { commandLine, omitUndefined, Refusal } from 'svc/sdk'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Agent } from '../../agents/contract.ts'
 import type { AcceptedTurn, Chat } from '../../chat/contract.ts'
@@ -40,8 +40,8 @@ export interface MessageHandlerDeps {
   readonly audit: Pick<Audit, 'write'>
   readonly workspaces: () => Workspaces | undefined
   readonly settings: { readonly attachment_max_bytes: number; readonly max_attachments: number }
-  /** Told of a chat that no agent answers; `undefined` when one does again. */
-  readonly unanswered: (account: Account, chat: string | undefined) => void
+  /** Told what keeps a message from its answer, or a file from the agent; `undefined` when nothing does. */
+  readonly unanswered: (account: Account, problem: string | undefined) => void
 }
 
 const WAIT_FOR_ADAPTER_MS = 30_000
@@ -49,8 +49,7 @@ const WAIT_FOR_CONNECTION_MS = 5_000
 /** Attempts to read the files of a message; what fails in the last one is left out. */
 const MAX_FILE_ATTEMPTS = 3
 const MAX_NAME_CHARS = 64
-const NO_AGENT =
-  'No agent answers here. The owner of this bot chooses one with agent_name of the account, or with a binding.'
+const NO_AGENT = 'No agent answers here. The owner of this bot can choose one.'
 
 /** Answers one message: a command, or a turn of the agent that the chat is bound to. */
 export class MessageHandler {
@@ -141,7 +140,9 @@ export class MessageHandler {
   }
   /** Once in a chat. */
   async #sayNobodyAnswers({ row, account, adapter, to }: Received, missing: readonly string[]): Promise<Handled> {
-    this.#deps.unanswered(account, row.message.chat.title ?? row.message.chat.id)
+    const chat = row.message.chat.title ?? row.message.chat.id
+    const bindings = commandLine('channels bindings')
+    this.#deps.unanswered(account, `no agent answers in chat ${chat}: set agent_name, or add a rule with ${bindings}`)
     const statements = await this.#deps.outbox.add({
       id: stableId('nobody answers', row.conversation, ...missing),
       kind: 'notice',
@@ -160,7 +161,13 @@ export class MessageHandler {
     const open = this.#deps.connections.find(account.channel, account.id)
     if (!open) return postponed('not connected', WAIT_FOR_CONNECTION_MS, account)
     const mayRetry = row.attempts < MAX_FILE_ATTEMPTS
-    const read = await readAttachments(this.#deps, open, { attachments, agentId: agent.id, id: row.id, mayRetry })
+    const failed = (name: string, error: unknown): void =>
+      this.#deps.unanswered(
+        account,
+        `the file ${name} in chat ${row.message.chat.id} was not read: ${messageOf(error)}`,
+      )
+    const request = { attachments, agentId: agent.id, id: row.id, mayRetry, failed }
+    const read = await readAttachments(this.#deps, open, request)
     if (read.unread.length > 0) await this.#nameUnread(received, read.unread)
     return read
   }

@@ -11,6 +11,7 @@ import type { Drafts, MessageKind } from '../outbox/message.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import type { Handled } from './inbox.ts'
+import { OWNER_CAN_SEE, plainReason } from './plain-words.ts'
 import type { InboxRow } from './schema.ts'
 import { showTyping } from './typing.ts'
 
@@ -23,6 +24,8 @@ export interface TurnAnswererDeps {
   readonly clock: Clock
   readonly log: Pick<Logger, 'debug'>
   readonly settings: { readonly format_chars: number }
+  /** Told why a message was not answered, in words for the operator. */
+  readonly unanswered: (account: Account, problem: string) => void
   readonly background: (work: () => Promise<void>) => void
   /** Aborts when the plugin begins to unload. */
   readonly signal: AbortSignal
@@ -39,6 +42,7 @@ export interface Received {
 type Turn = Pick<AcceptedTurn, 'events' | 'result'>
 
 const RETRY_MS = 5_000
+const NOT_ANSWERED = 'This could not be answered.'
 
 /** Delivers the answer of a turn to the chat it was asked in. */
 export class TurnAnswerer {
@@ -168,9 +172,13 @@ export class TurnAnswerer {
       return { outcome: 'postponed', reason: error.message, afterMs: RETRY_MS }
     }
     const hint = turn.failure?.retryable === true ? ' /retry asks again.' : ''
-    const reason = turn.state === 'interrupted' ? 'the service stopped meanwhile. Send it again' : turn.error
-    const text = `This could not be answered: ${asSentence(reason ?? 'internal error')}${hint}`
-    return this.#answered(received, agentId, 'error', text)
+    if (turn.state === 'interrupted')
+      return this.#answered(received, agentId, 'error', `${NOT_ANSWERED} The service stopped meanwhile. Send it again.`)
+    return this.#sayFailed(received, agentId, {
+      code: turn.failure?.code,
+      reason: turn.error ?? 'internal error',
+      hint,
+    })
   }
   async #notAccepted(received: Received, agentId: string, error: unknown): Promise<Handled> {
     if (!(error instanceof Refusal)) throw error
@@ -180,7 +188,17 @@ export class TurnAnswerer {
         reason: error.message,
         afterMs: error.retryAfterSecs === undefined ? RETRY_MS : error.retryAfterSecs * 1000,
       }
-    return this.#answered(received, '', 'error', `This could not be answered: ${asSentence(error.message)}`)
+    return this.#sayFailed(received, '', { code: error.code, reason: error.message, hint: '' })
+  }
+  #sayFailed(
+    received: Received,
+    agentId: string,
+    { code, reason, hint }: { readonly code: string | undefined; readonly reason: string; readonly hint: string },
+  ): Promise<Handled> {
+    const { account, row } = received
+    this.#deps.unanswered(account, `a message in chat ${row.message.chat.id} was not answered: ${reason}`)
+    const text = `${NOT_ANSWERED} ${plainReason(code)} ${OWNER_CAN_SEE}${hint}`
+    return this.#answered(received, agentId, 'error', text)
   }
   #debug(message: string, error: unknown): void {
     this.#deps.log.debug(message, { error: messageOf(error) })
@@ -205,7 +223,4 @@ function textOf({ text, stop }: TurnResult): string {
   if (stop === 'length') return `${text}\n\n*The answer was cut: it reached its longest length.*`
   if (stop === 'iterations') return `${text}\n\n*Stopped: the agent may not take more steps for one message.*`
   return text
-}
-function asSentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
 }

@@ -79,7 +79,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     takes: '[name]',
     does: 'the model of this agent; with a name, use that one',
     effectOf: (argument) => (argument === '' ? 'read' : 'lasting'),
-    async run({ agents, inference }, { agentId }, argument) {
+    async run({ agents, inference }, { agentId, principal }, argument) {
       const { warnings } = argument === '' ? { warnings: [] } : await agents.setModel(agentId, argument)
       const doubts = warnings.map((warning) => ` Note: ${warning}.`).join('')
       const { model } = (await agents.require(agentId)).manifest
@@ -97,7 +97,9 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
         const why = explain(error)
         if (why === undefined) throw error
         const chosen = `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}`
-        return `${chosen}, which cannot be used: ${why}${doubts}`
+        // Why is for the operator: it names settings.
+        const reason = principal.kind === 'channel' ? ' now.' : `: ${why}${doubts}`
+        return `${chosen}, which cannot be used${reason}`
       }
     },
   },

@@ -156,7 +156,10 @@ describe('a message', () => {
       fails: new UpstreamFailure('fake', 'out of paper', { reason: 'invalid_request', retry: 'never' }),
     })
     await write('print')
-    expect((await texts(1))[0]).toMatch(/^This could not be answered: /)
+    expect((await texts(1))[0]).toMatch(/^This could not be answered\. Something went wrong\./)
+    const { warnings } = (await api('GET', '/api/channels/test_chat')).status
+    expect(warnings).toContainEqual(expect.stringMatching(/was not answered: .*out of paper/))
+    expect(test.log.join('\n')).toContain('out of paper')
     test.model.answer('printed')
     await write('/retry')
     expect((await texts(2))[1]).toBe('printed')
@@ -547,19 +550,25 @@ describe('files of a message', () => {
     expect(asked).toContain(png.toString('base64').slice(0, 20))
   })
 
-  it('that can be read reach the agent when another cannot; agent and sender learn which, and why', async () => {
-    const { write, texts } = newChat()
+  it('that can be read reach the agent when another cannot; agent and sender learn which, and the operator why', async () => {
+    const { id, write, texts } = newChat()
     const file = (name: string) => ({ kind: 'file' as const, name, mime: 'text/plain', reference: { name } })
     platform.files.set('good.txt', Buffer.from('fine'))
+    const hint = 'Requests to 10.1.2.3 are refused. To permit it, add "10.1.2.3" to [outbound] allow'
     platform.broken.set('gone.txt', new Refusal('not_found', 'the platform deleted it'))
+    platform.broken.set('private.txt', new Refusal('forbidden', hint))
     test.model.answer('One of them.')
-    await write('read both', { attachments: [file('gone.txt'), file('good.txt')] })
+    await write('read all', { attachments: [file('gone.txt'), file('good.txt'), file('private.txt')] })
     expect(await texts(2)).toEqual([
-      'Files that could not be read:\n\n- gone.txt: the platform deleted it',
+      'Files that could not be read:\n\n- gone.txt: it is gone\n- private.txt: it is at an address that this bot may not open',
       'One of them.',
     ])
     const asked = JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
-    expect(asked).toContain('[Attached file gone.txt: not read, the platform deleted it]')
+    expect(asked).toContain('[Attached file gone.txt: not read, it is gone]')
+    expect(asked).not.toContain('[outbound]')
+    const { warnings } = (await api('GET', '/api/channels/test_chat')).status
+    expect(warnings).toContainEqual(expect.stringContaining(`private.txt in chat ${id} was not read: ${hint}`))
+    expect(test.log.join('\n')).toContain('[outbound] allow')
     expect(asked).toMatch(/Attached file: uploads\/\S+-1-good\.txt/)
   })
 })

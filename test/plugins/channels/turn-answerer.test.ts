@@ -1,19 +1,25 @@
 import { expect, it } from 'vitest'
 import { ServerAway } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import { TurnAnswerer } from '../../../plugins/channels/inbox/turn-answerer.ts'
 import type { Received, TurnAnswererDeps } from '../../../plugins/channels/inbox/turn-answerer.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { account, adapter, message } from './inbox-stage.ts'
 
+const NO_KEY = 'Provider openai has no key: set OPENAI_API_KEY, or [providers.openai] api_key'
 const row = { id: 'turn-1', message: message('m'), attempts: 1, reason: null }
 const received = { row, account, adapter, to: { chatId: 'c' } }
 
 /** What becomes of a message whose turn is in this state when its result cannot be had. */
-function answer(state: string, error: Error) {
+function answer(state: string | undefined, error: Error) {
   const said: string[] = []
+  const told: string[] = []
   const answerer = new TurnAnswerer({
-    turns: { find: async () => ({ state, error: 'the model refused' }) },
+    turns: {
+      find: async () => state && { state, error: NO_KEY, failure: { code: 'service_unavailable', retryable: true } },
+    },
     outbox: { add: async ({ text }: { readonly text: string }) => (said.push(text), []) },
+    unanswered: (_account: unknown, problem: string) => told.push(problem),
     connections: { find: () => undefined },
     clock: new ManualClock(),
     background: () => undefined,
@@ -22,6 +28,7 @@ function answer(state: string, error: Error) {
   const turn = { events: () => undefined, result: () => Promise.reject(error) }
   return {
     said,
+    told,
     handled: answerer.answer(received as unknown as Received, 'agent', async () => turn as never),
   }
 }
@@ -38,8 +45,20 @@ it('a done turn whose answer cannot be prepared is tried again, and not said to 
   expect(said).toEqual([])
 })
 
-it('a failed turn is answered with its reason', async () => {
-  const { said, handled } = answer('failed', new Error('the model refused'))
+it('a failed turn is answered without the settings that its reason names, which the operator is told', async () => {
+  const { said, told, handled } = answer('failed', new Error(NO_KEY))
   expect(await handled).toMatchObject({ outcome: 'answered' })
-  expect(said).toEqual(['This could not be answered: the model refused.'])
+  expect(said).toEqual([
+    'This could not be answered. The agent is not available at the moment. The owner of this bot can see why. ' +
+      '/retry asks again.',
+  ])
+  expect(told).toEqual([`a message in chat chat-1 was not answered: ${NO_KEY}`])
+})
+
+it('a message that is refused is answered without the settings that its reason names', async () => {
+  const refused = new Refusal('conflict', 'The price is unknown: set [budget] unknown_price = "allow".')
+  const { said, told, handled } = answer(undefined, refused)
+  expect(await handled).toMatchObject({ outcome: 'answered' })
+  expect(said.join()).toMatch(/^This could not be answered\. The agent takes no messages[^[]*$/)
+  expect(told.join()).toContain('[budget] unknown_price')
 })
