@@ -16,6 +16,7 @@ import {
   localId,
   methodFor,
 } from './encode.ts'
+import { MigratedChats } from './migrated-chats.ts'
 import { startPolling } from './poll.ts'
 import { receiveRequest, startWebhook } from './webhook.ts'
 import { Done, FilePath, Me, Sent } from './wire.ts'
@@ -24,8 +25,10 @@ export async function openTelegram(link: Link): Promise<ChannelConnection> {
   const api = new BotApi(link)
   const bot = await identify(api)
   const { webhook_url: url } = link.config
-  const background = await (url === undefined ? startPolling(link, api, bot) : startWebhook(link, api, url))
-  const sender = new Sender(link, api)
+  const chats = new MigratedChats(link.state)
+  const receiver = { link, api, bot, chats }
+  const background = await (url === undefined ? startPolling(receiver) : startWebhook(link, api, url))
+  const sender = new Sender(api, chats)
   return {
     closed: background.closed,
     send: (message) => sender.send(message),
@@ -34,7 +37,7 @@ export async function openTelegram(link: Link): Promise<ChannelConnection> {
     typing: (to) => sender.typing(to),
     react: (to, id, emoji) => sender.react(to, id, emoji),
     readAttachment: (reference, signal) => readFile(api, reference, signal),
-    webhook: (request) => receiveRequest(link, api, bot, request),
+    webhook: (request) => receiveRequest(receiver, request),
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
   }
 }
@@ -57,13 +60,13 @@ async function readFile(api: BotApi, reference: JsonObject, signal: AbortSignal)
 
 /** Sends, edits and shows messages. */
 class Sender {
-  readonly #link: Link
   readonly #api: BotApi
+  readonly #chats: MigratedChats
   readonly #partial = new PartialSends()
 
-  constructor(link: Link, api: BotApi) {
-    this.#link = link
+  constructor(api: BotApi, chats: MigratedChats) {
     this.#api = api
+    this.#chats = chats
   }
 
   async send(message: OutboundMessage): Promise<SentMessage> {
@@ -73,7 +76,7 @@ class Sender {
     } catch (error) {
       if (!(error instanceof ChatMigrated)) throw error
       // Telegram refused the message, so it is sent for the first time now.
-      await this.#link.state.write(migrationKey(to.chatId), error.chatId)
+      await this.#chats.note(to.chatId, error.chatId)
       return this.#sendTo({ ...message, to: { ...to, chatId: error.chatId } })
     }
   }
@@ -153,13 +156,8 @@ class Sender {
 
   /** The destination with the id that the chat has now. */
   async #present(to: Destination): Promise<Destination> {
-    const chatId = await this.#link.state.read(migrationKey(to.chatId))
-    return chatId === undefined ? to : { ...to, chatId }
+    return { ...to, chatId: await this.#chats.presentId(to.chatId) }
   }
-}
-
-function migrationKey(chatId: string): string {
-  return `migrated:${chatId}`
 }
 
 /** Sends the plain text when Telegram cannot parse the markup. It refused the first attempt, so one message appears. */

@@ -5,20 +5,30 @@ import type { Background } from 'svc/channels'
 import type { BotApi, Link } from './api.ts'
 import { decodeUpdate } from './decode.ts'
 import type { Bot } from './decode.ts'
+import type { MigratedChats } from './migrated-chats.ts'
 import { Done, Update, UPDATE_KINDS, Updates } from './wire.ts'
 
 const OFFSET = 'offset'
 const LIMIT = 100
 
+/** What deals with updates. */
+export interface Receiver {
+  readonly link: Link
+  readonly api: BotApi
+  readonly bot: Bot
+  readonly chats: MigratedChats
+}
+
 /** Receives updates by long polling. Asking for the next ones acknowledges those before: they are durable by then. */
-export async function startPolling(link: Link, api: BotApi, bot: Bot): Promise<Background> {
+export async function startPolling(receiver: Receiver): Promise<Background> {
+  const { link, api } = receiver
   let offset = Number((await link.state.read(OFFSET)) ?? 0)
   // Telegram answers polls only while no webhook is set. Updates that wait are kept.
   await api.call('deleteWebhook', { json: { drop_pending_updates: false } }, Done)
   return pollInBackground(link, async (signal) => {
     const updates = await fetchUpdates(link, api, offset, signal)
     for (const raw of updates) {
-      await receiveUpdate(link, api, bot, raw)
+      await receiveUpdate(receiver, raw)
       offset = raw.update_id + 1
     }
     if (updates.length > 0) await link.state.write(OFFSET, String(offset))
@@ -27,14 +37,16 @@ export async function startPolling(link: Link, api: BotApi, bot: Bot): Promise<B
 }
 
 /** Receives one update. One that cannot be read is left out, or it would come again for ever. */
-export async function receiveUpdate(link: Link, api: BotApi, bot: Bot, raw: unknown): Promise<void> {
+export async function receiveUpdate({ link, api, bot, chats }: Receiver, raw: unknown): Promise<void> {
   const parsed = v.safeParse(Update, raw)
   if (!parsed.success) {
     link.log.warn('telegram: an update in an unknown form was left out', { issue: parsed.issues[0].message })
     return
   }
+  const { chat, migrate_from_chat_id: first } = parsed.output.message ?? {}
+  if (chat && first !== undefined) await chats.note(String(first), String(chat.id))
   const message = decodeUpdate(parsed.output, bot)
-  if (message) await link.receive(message)
+  if (message) await link.receive({ ...message, chat: { ...message.chat, id: await chats.firstId(message.chat.id) } })
   const press = parsed.output.callback_query
   if (press) await endSpinner(link, api, press.id)
 }

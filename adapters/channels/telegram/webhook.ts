@@ -2,8 +2,8 @@ import { Refusal, readJson, UpstreamFailure } from 'svc/sdk'
 import { pause, runInBackground, verifySecret } from 'svc/channels'
 import type { Background, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { BotApi, Link } from './api.ts'
-import type { Bot } from './decode.ts'
 import { receiveUpdate } from './poll.ts'
+import type { Receiver } from './poll.ts'
 import { Done, UPDATE_KINDS, WebhookInfo } from './wire.ts'
 
 /** More often than `silenceMs` of the adapter. */
@@ -27,16 +27,11 @@ export async function startWebhook(link: Link, api: BotApi, url: string): Promis
   })
 }
 
-export async function receiveRequest(
-  link: Link,
-  api: BotApi,
-  bot: Bot,
-  request: WebhookRequest,
-): Promise<WebhookAnswer> {
-  const { webhook_secret: secret, webhook_url } = link.config
+export async function receiveRequest(receiver: Receiver, request: WebhookRequest): Promise<WebhookAnswer> {
+  const { webhook_secret: secret, webhook_url } = receiver.link.config
   if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } }
   verifySecret(request.header('x-telegram-bot-api-secret-token'), webhook_url === undefined ? '' : (secret ?? ''))
-  await receiveUpdate(link, api, bot, readUpdate(request.body))
+  await receiveUpdate(receiver, readUpdate(request.body))
   return { status: 200 }
 }
 

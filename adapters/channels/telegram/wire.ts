@@ -50,6 +50,8 @@ export const Message = v.object({
   from: v.optional(User),
   sender_chat: v.optional(Chat),
   message_thread_id: v.optional(v.number()),
+  /** In the first message of a supergroup that was a group. */
+  migrate_from_chat_id: v.optional(v.number()),
   is_topic_message: v.optional(v.boolean(), false),
   reply_to_message: v.optional(Replied),
   text: v.optional(v.string()),

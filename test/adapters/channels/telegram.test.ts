@@ -76,6 +76,33 @@ describe('telegram', () => {
     expect(stage.fake.calls.slice(calls).filter((method) => method === 'sendMessage')).toHaveLength(1)
   })
 
+  it('keeps the first id of a group that became a supergroup, in this connection and the next', async () => {
+    await using stage = await openStage()
+    const { fake } = stage
+    const from = { id: 1, first_name: 'Ada' }
+    const say = (update_id: number, more: object) => {
+      const message = {
+        message_id: update_id,
+        date: 1,
+        chat: { id: -1_009_999, type: 'supergroup', title: 'Team' },
+        from,
+      }
+      return fake.deliverUpdate({ update_id, message: { ...message, ...more } } as { update_id: number })
+    }
+    await say(600, { migrate_from_chat_id: -55 })
+    await say(601, { text: 'one' })
+    await stage.stage.test.waitForReceived(1)
+    await stage.stage.reopen()
+    await say(602, { text: 'two' })
+    const received = await stage.stage.test.waitForReceived(2)
+    expect(received.map(({ id, chat }) => [id, chat.id])).toEqual([
+      ['-1009999:601', '-55'],
+      ['-1009999:602', '-55'],
+    ])
+    await stage.stage.connection.send(stage.stage.message('answer', { to: { chatId: '-55' } }))
+    expect(fake.sent.map(({ chatId }) => chatId)).toEqual(['-1009999'])
+  })
+
   it('sends the files that are missing when a message is tried again', async () => {
     await using stage = await openStage()
     const file = {
