@@ -118,9 +118,7 @@ export class RowSender {
     const isUnknown = failure.isUncertain && this.#isHeldBack(open)
     if (isUnknown) row.error = `${MAY_HAVE_ARRIVED} (${failure.error})`
     const isRejected = isUnknown || (!isCut && isGivenUp(failure))
-    if (failure.outcome === 'dead' && row.platform_id !== null && row.payload.isWithdrawn !== true) {
-      // What was shown so far cannot be edited any more: the answer becomes a message of its own.
-      row.platform_id = null
+    if (failure.outcome === 'dead' && takesAnotherForm(row, open)) {
       await this.#record(() => deferred(row))
       return { outcome: 'deferred', pauseMs: 0 }
     }
@@ -173,4 +171,18 @@ export class RowSender {
       cancel()
     }
   }
+}
+
+/** Changes a message that is refused as it is, where it may be taken otherwise. Whether there was something to change. */
+function takesAnotherForm(row: OutboxRow, { adapter }: OpenConnection): boolean {
+  const { isWithdrawn, replyTo } = row.payload
+  if (row.platform_id !== null && isWithdrawn !== true) {
+    // What was shown so far cannot be edited any more: the answer becomes a message of its own.
+    row.platform_id = null
+    return true
+  }
+  if (replyTo === undefined || adapter.capabilities.isPublic === true) return false
+  // What it replies to may be gone.
+  row.payload = { ...row.payload, replyTo: undefined }
+  return true
 }

@@ -469,6 +469,18 @@ describe('the outbox', () => {
     expect(edits).toEqual([{ id: own[0]?.id, text: whole }])
   })
 
+  it('answers without a reply when the message that is replied to is gone', async () => {
+    const { id, write, texts } = newChat('group')
+    platform.faults.push(() => {
+      throw new UpstreamFailure('test_chat', 'message to be replied not found', { reason: 'not_found', retry: 'never' })
+    })
+    test.model.answer('Here.')
+    await write('where?', { mentionsBot: true, id: 'deleted' })
+    expect(await texts(1)).toEqual(['Here.'])
+    const attempts = platform.attempts.filter(({ to }) => to.chatId === id)
+    expect(attempts.map(({ replyTo }) => replyTo)).toEqual(['deleted', undefined])
+  })
+
   it('keeps what will never be sent as a dead letter, with the reason; it can be sent again or discarded', async () => {
     const { id, write, texts } = newChat()
     test.model.answer('lost', 'after it')
