@@ -49,7 +49,7 @@ interface Session {
 const MAX_WARNINGS = 10
 const UNSIGNED =
   'requests to the webhook are refused, because their signature is wrong: compare the secrets of the webhook with those ' +
-  'at the platform, unless somebody else sends them'
+  'at the platform, and the clock of this machine with the right time, unless somebody else sends them'
 
 /** Keeps one account connected: opens, watches, closes and opens again until it is stopped. */
 export class AccountSupervisor {
