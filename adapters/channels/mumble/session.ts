@@ -261,9 +261,8 @@ class MumbleSession implements ChannelConnection {
 
 /** Nothing is sent before the certificate of the server is checked. */
 async function connect(link: Link, host: string, port: number): Promise<Connection> {
-  const { certificate: cert, certificate_key: key, server_fingerprint: fingerprint, ...config } = link.config
-  const own = cert !== undefined && key !== undefined ? { cert, key } : {}
-  const tls = { ...toTlsOptions(config), ...own, ...(fingerprint !== undefined && { rejectUnauthorized: false }) }
+  const { server_fingerprint: fingerprint } = link.config
+  const tls = { ...toTlsOptions(link.config), ...(fingerprint !== undefined && { rejectUnauthorized: false }) }
   const socket = await link.connect({ host, port, tls })
   const { fingerprint256: actual } = (socket as unknown as TLSSocket).getPeerCertificate()
   if (fingerprint === undefined || digits(fingerprint) === digits(actual)) return socket

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import * as v from 'valibot'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
@@ -10,12 +11,14 @@ import {
   pollInBackground,
   readWebhookBody,
   signContent,
+  toTlsOptions,
   verifySecret,
   verifySignature,
   verifyTimestamp,
 } from 'svc/channels'
 import type { ApiAnswer, ErrorFinder } from 'svc/channels'
 import type { WebSocketConnection, WebSocketEvents } from 'svc/sdk'
+import { localCertificate } from '../../support/platforms/certificate.ts'
 import { startPlatformServer } from '../../support/platforms/http.ts'
 import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
 import { Hello } from '../../../adapters/channels/gateway.ts'
@@ -61,6 +64,16 @@ async function openClient(answer: (call: PlatformCall) => PlatformAnswer) {
     },
   }
 }
+
+it('a certificate and its key are read without their line breaks, which a form takes away', () => {
+  const { cert, key } = localCertificate()
+  const joined = (pem: string): string => pem.replaceAll(/\r?\n/g, '')
+  const options = { certificate: joined(cert), certificate_key: joined(key), verify_certificate: true }
+  const tls = toTlsOptions({ ca: joined(cert), ...options })
+  expect(createSecureContext(tls).context).toBeDefined()
+  expect(tls.ca).toContain('-----BEGIN CERTIFICATE-----\n')
+  expect(toTlsOptions({ ...options, certificate_key: undefined })).toEqual({ rejectUnauthorized: true })
+})
 
 describe('ApiClient', () => {
   it('tells a server that was not reached from one that may have taken the request, without its address', async () => {
