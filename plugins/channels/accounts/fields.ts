@@ -11,7 +11,7 @@ export interface Field {
   readonly type: FieldType
   readonly description: string
   readonly required: boolean
-  /** Has a default or is one of the common keys. */
+  /** Has a default, and is no choice on which other fields depend; or is one of the common keys. */
   readonly advanced: boolean
   readonly options?: readonly string[]
 }
@@ -41,6 +41,19 @@ export function fileOnlyReason(schema: ConfigSchema, key: string, value: unknown
   const standard = v.safeParse(entry, undefined)
   const isStandard = standard.success && isDeepStrictEqual(standard.output, value)
   return isFileOnly === true && !isStandard ? String(reason) : undefined
+}
+
+/** The configuration of an account with the defaults of its fields. A field that is missing or wrong is left out. */
+export function withFieldDefaults(
+  schema: ConfigSchema,
+  config: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(entriesOf(schema)).flatMap(([key, entry]) => {
+      const read = v.safeParse(entry, config[key])
+      return read.success ? [[key, read.output]] : []
+    }),
+  )
 }
 
 /** Text from a form or a command line as the type of the field. A list may be one of the options instead. */
@@ -81,14 +94,17 @@ function toField(key: string, entry: Schema, isCommon: boolean): Field {
     type: typeOf(entry),
     description: descriptionOf(entry),
     required: !isOptional,
-    advanced: isCommon ? key !== 'agent_name' && key !== 'allowed_users' : isOptional,
+    advanced: isCommon ? key !== 'agent_name' && key !== 'allowed_users' : hasDefault(entry) && options === undefined,
     ...(options && { options }),
   }
+}
+function hasDefault({ default: value, wrapped }: Schema): boolean {
+  return value !== undefined || (wrapped !== undefined && hasDefault(wrapped))
 }
 /** `base_url` is shown as "Base URL". */
 function labelOf(key: string): string {
   const words = `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll('_', ' ')}`
-  return words.replaceAll(/\b(api|ca|dm|id|imap|jid|sasl|smtp|url)\b/gi, (word) => word.toUpperCase())
+  return words.replaceAll(/\b(aes|api|ca|dm|id|imap|jid|sasl|smtp|url)\b/gi, (word) => word.toUpperCase())
 }
 function typeOf(entry: Schema): FieldType {
   if (metadataOf(entry)['secret'] === true) return 'secret'

@@ -2,7 +2,7 @@ import type * as v from 'valibot'
 import type { ChannelAdapter } from 'svc/channels'
 import { findNearest, suggest, toIso } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
-import { commonFields, fieldsOf } from '../accounts/fields.ts'
+import { commonFields, fieldsOf, withFieldDefaults } from '../accounts/fields.ts'
 import type { Field } from '../accounts/fields.ts'
 import { redactConfig } from '../accounts/service.ts'
 import type { AccountEntry, Accounts } from '../accounts/service.ts'
@@ -179,7 +179,8 @@ function hasCredentials(connections: ViewDeps['connections'], entry: AccountEntr
 
 /** Whether an account of this configuration, which lacks its secrets, signs in with a QR code. */
 function signsIn(adapter: ChannelAdapter, config: Readonly<Record<string, unknown>>): boolean {
-  return adapter.signIn !== undefined && (adapter.usesSignIn?.(config) ?? true)
+  if (adapter.signIn === undefined) return false
+  return adapter.usesSignIn?.(withFieldDefaults(adapter.config, config)) ?? true
 }
 
 function fieldList(adapter: ChannelAdapter | undefined, config: Readonly<Record<string, unknown>>) {

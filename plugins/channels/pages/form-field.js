@@ -1,4 +1,5 @@
 import { element, show } from '../../kit/kit.js'
+import { withCode } from './state.js'
 
 /**
  * A field of the form with its label, help and problem. `read` has the new value: `undefined` when it was not changed,
@@ -8,7 +9,7 @@ export function makeField(spec, value) {
   const { key, label, description, required, advanced } = spec
   const id = `field-${key}`
   const input = makeInput(spec, id, value)
-  const help = element('p', { id: `${id}-help`, className: 'hint', hidden: !description }, description)
+  const help = element('p', { id: `${id}-help`, className: 'hint', hidden: !description }, withCode(description))
   const problem = element('p', { id: `${id}-problem`, className: 'field-problem', role: 'alert', hidden: true })
   const erase = canErase(spec) && element('input', { type: 'checkbox' })
   input.setAttribute('aria-describedby', `${help.id} ${problem.id}`)

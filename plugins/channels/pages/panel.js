@@ -4,7 +4,7 @@ import { openForm } from './form.js'
 import { messageBox } from './messages.js'
 import { askForCode, peopleBox } from './pairing.js'
 import { signIn } from './sign-in.js'
-import { stateBadge } from './state.js'
+import { stateBadge, withCode } from './state.js'
 
 /** All that the panel of a channel shows. */
 export async function readChannel(name) {
@@ -95,8 +95,8 @@ function accountCard(view, account, finish) {
     { className: 'card', 'aria-label': label, 'data-account': id },
     element('div', { className: 'card-top' }, element('h3', {}, label), stateBadge(status.state, view.available)),
     status.last_error && element('p', { className: 'problem' }, status.last_error),
-    status.help && element('p', { className: 'hint' }, `What to do: ${status.help}`),
-    status.warnings.map((text) => element('p', { className: 'problem warning' }, text)),
+    status.help && element('p', { className: 'hint' }, 'What to do: ', withCode(status.help)),
+    status.warnings.map((text) => element('p', { className: 'problem warning' }, withCode(text))),
     element('dl', {}, ...facts(statusRows(status, source, account))),
     element('div', { className: 'actions start' }, buttons(view, account, finish)),
   )

@@ -22,5 +22,8 @@ export function stateBadge(state, isAvailable = true) {
   return element('span', { className: `badge ${look}` }, text)
 }
 
+/** What stands between backticks is a name, a value or a command. */
+export const withCode = (text) => text.split('`').map((part, at) => (at % 2 === 1 ? element('code', {}, part) : part))
+
 export const accountPath = (name, action, account) =>
   `/api/channels/${encodeURIComponent(name)}/${action}?account_id=${encodeURIComponent(account)}`
