@@ -47,6 +47,8 @@ async function postWebhook(name: string, { method, query, headers, body }: Platf
 
 interface Status {
   readonly state: string
+  readonly last_error: string | null
+  readonly help: string | null
   readonly failed: number
 }
 /** Settles when the status of a channel is as described. */
@@ -113,6 +115,46 @@ describe.each(names)('%s', (name) => {
     expect(shown(name, 'forged')).toBe(0)
   })
 })
+
+describe.each(['telegram', 'mattermost', 'ntfy', 'whatsapp'] as const)(
+  'credentials of %s that are taken back',
+  (name) => {
+    it('are told with what to do, and not tried again; when they are good again, nothing was lost', async () => {
+      const platform = platformOf(name)
+      const { revocation } = platform
+      if (!revocation) throw new Error(`the credentials of ${name} cannot be taken back`)
+      const count = platform.sent.length
+      revocation.isRevoked = true
+      await platform.disconnect?.()
+      // A platform that calls a webhook learns at the next message that they are refused, and calls again later.
+      const texts = platform.disconnect
+        ? ['written meanwhile', 'This is a test message of svc.']
+        : ['This is a test message of svc.']
+      if (platform.disconnect) await platform.deliver({ text: 'written meanwhile' })
+      await test.request('POST', `/api/channels/${name}/test`, { chat_id: platform.chats.direct })
+      await waitForStatus(name, ({ state }) => state === 'misconfigured')
+      const { requests } = revocation
+      const { body } = await test.request<{ status: Status }>('GET', `/api/channels/${name}`)
+      expect(body.status).toMatchObject({ next_retry_at: null, outbox: 1, dead_letters: 0 })
+      expect(body.status.last_error).toMatch(/401|authenticated|Unauthorized/i)
+      expect(body.status.help).toContain(`[channels.${name}]`)
+      if (!platform.disconnect) await expect(platform.deliver({ text: 'too early' })).rejects.toThrow('503')
+      expect(revocation.requests).toBe(requests)
+
+      revocation.isRevoked = false
+      await test.request('PUT', `/api/channels/${name}/enable`)
+      await waitForStatus(name, ({ state }) => state === 'connected')
+      const sent = await platform.waitForSent(count + texts.length)
+      expect(
+        sent
+          .slice(count)
+          .map(({ text }) => text)
+          .toSorted(),
+      ).toEqual(texts.toSorted())
+      await platform.waitForListener?.()
+    })
+  },
+)
 
 describe('a daemon that ends', () => {
   it('sends afterwards what the platform did not take, or what it took without a receipt', async () => {

@@ -91,7 +91,10 @@ export class AccountSender {
   #forget(open: OpenConnection): void {
     this.#connection = open
     this.#isLoaded = false
-    for (const chat of this.#chats.values()) for (const { id } of chat.clear()) this.#known.delete(id)
+    for (const chat of this.#chats.values()) {
+      chat.endPause()
+      for (const { id } of chat.clear()) this.#known.delete(id)
+    }
   }
 
   async #load(): Promise<void> {

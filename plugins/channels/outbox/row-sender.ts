@@ -128,7 +128,8 @@ export class RowSender {
     }
     if (isCut || failure.outcome === 'auth') row.attempts--
     const pauseMs = isCut ? 0 : this.#pauseMs(row, failure)
-    row.next_at = pauseMs === 0 ? null : toIso(this.#deps.clock.now() + pauseMs)
+    // With other credentials there is another connection, which waits for nothing.
+    row.next_at = pauseMs === 0 || failure.outcome === 'auth' ? null : toIso(this.#deps.clock.now() + pauseMs)
     await this.#record(() => deferred(row))
     return { outcome: 'deferred', pauseMs }
   }

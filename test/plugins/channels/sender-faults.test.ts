@@ -217,6 +217,17 @@ it.each([
   expect(attempts).toHaveLength(2)
 })
 
+it('what was rejected with the credentials is sent as soon as the account is connected with others', async () => {
+  const it = stage()
+  it.failFor(() => new UpstreamFailure('test_chat', 'revoked', { reason: 'auth', retry: 'never' }))
+  await it.add(['one', 'a'], ['two', 'a'])
+  expect(it.attempts).toHaveLength(1)
+  it.failFor(() => undefined)
+  it.reconnect()
+  for (let ms = 0; ms < 10; ms++) await it.pass(1)
+  expect(it.shown).toEqual(['one', 'two'])
+})
+
 it('a message that another daemon sent meanwhile is not sent again', async () => {
   const { add, pass, failFor, table, attempts, stateOf } = stage({ idempotentSend: false })
   failFor(() => new UpstreamFailure('test_chat', 'busy', { reason: 'rate_limit', retry: 'later' }))

@@ -13,6 +13,19 @@ export const allFaults: ReadonlySet<PlatformFault['kind']> = new Set([
   'auth',
 ])
 
+/** Credentials that somebody takes back at the platform, and gives again. */
+export class Revocation {
+  isRevoked = false
+  /** Requests that came with them meanwhile. */
+  requests = 0
+
+  /** Whether a request is refused for it. */
+  refuses(): boolean {
+    if (this.isRevoked) this.requests++
+    return this.isRevoked
+  }
+}
+
 /** How a platform says what went wrong. The connection is reset where it says nothing. */
 export function answerFault(
   fault: PlatformFault,

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { allFaults, answerFault, fileOf } from './faults.ts'
+import { allFaults, answerFault, fileOf, Revocation } from './faults.ts'
 import { resetConnection, Shown } from './http.ts'
 import type { PlatformAnswer, PlatformCall } from './http.ts'
 import type { FakePlatform, PlatformFault, PlatformFile, PlatformInput } from './platform.ts'
@@ -71,6 +71,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   readonly chats = { direct: DIRECT, group: GROUP, thread: THREAD }
   readonly person = ADA.id
   readonly redelivers = true
+  readonly revocation = new Revocation()
   readonly faults = allFaults
   readonly removes = true
   readonly answersInJson = true
@@ -211,7 +212,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
           this.violations.push(`the frame ${JSON.stringify(raw)}`)
           return
         }
-        if (data?.token !== TOKEN) {
+        if (data?.token !== TOKEN || this.revocation.refuses()) {
           const error = { id: 'api.web_socket_router.not_authenticated.app_error', message: 'not authenticated' }
           peer.send({ status: 'FAIL', seq_reply: seq, error })
           return
@@ -243,7 +244,8 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   async handle(call: PlatformCall, response: ServerResponse): Promise<PlatformAnswer | undefined> {
     const path = call.url.pathname.replace(/^\/api\/v4/, '')
     // The scheme is written in capitals by the server's own client.
-    if (call.headers.authorization?.replace(/^BEARER /, 'Bearer ') !== `Bearer ${TOKEN}`)
+    const isGiven = call.headers.authorization?.replace(/^BEARER /, 'Bearer ') === `Bearer ${TOKEN}`
+    if (!isGiven || this.revocation.refuses())
       return problem(401, 'api.context.session_expired.app_error', 'Invalid or expired session, please login again.')
     const body = (call.json ?? {}) as Body
     const route = `${call.method} ${path}`

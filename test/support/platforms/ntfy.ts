@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { allFaults } from './faults.ts'
+import { allFaults, Revocation } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import type { FakePlatform, PlatformFault, PlatformFile, PlatformInput } from './platform.ts'
@@ -34,6 +34,7 @@ export class FakeNtfy implements FakePlatform {
   readonly chats = { direct: TOPIC }
   readonly person = TOPIC
   readonly redelivers = true
+  readonly revocation = new Revocation()
   readonly faults = allFaults
   readonly answersInJson = true
   readonly typing: string[] = []
@@ -106,7 +107,8 @@ export class FakeNtfy implements FakePlatform {
   handle(call: PlatformCall, response: ServerResponse): PlatformAnswer | undefined {
     const { pathname } = call.url
     const isFile = pathname.startsWith('/file/')
-    if (call.headers.authorization !== `Bearer ${TOKEN}`) return refuse(401, 40_101, 'unauthorized')
+    if (call.headers.authorization !== `Bearer ${TOKEN}` || this.revocation.refuses())
+      return refuse(401, 40_101, 'unauthorized')
     if (isFile) return this.#readFile(pathname)
     const [, topic = '', action = ''] = pathname.split('/')
     if (call.method === 'GET') return this.#get(topic, action, call, response)

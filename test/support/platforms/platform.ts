@@ -1,3 +1,5 @@
+import type { Revocation } from './faults.ts'
+
 /** A file that somebody on the platform sends, or that the platform was sent. */
 export interface PlatformFile {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
@@ -126,6 +128,8 @@ export interface FakePlatform extends AsyncDisposable {
   disconnect?(): Promise<void>
   /** Settles when the adapter listens, again after `disconnect`. Absent where only webhooks receive. */
   waitForListener?(): Promise<void>
+  /** Takes the credentials of the bot back. */
+  readonly revocation?: Revocation
   /** Goes wrong with the next message that is sent. Several are used one after another. */
   fail(fault: PlatformFault): void
   /** Where webhooks are sent. The suite sets it before it delivers; platforms without webhooks ignore it. */

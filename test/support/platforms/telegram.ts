@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { allFaults } from './faults.ts'
+import { allFaults, Revocation } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import { parseTelegramHtml } from './telegram-html.ts'
@@ -47,6 +47,7 @@ export class FakeTelegram implements FakePlatform {
   readonly chats = { direct: '1111', group: '-1001234', thread: '77' }
   readonly person = '1111'
   readonly redelivers = true
+  readonly revocation = new Revocation()
   readonly faults = allFaults
   readonly removes = true
   readonly answersInJson = true
@@ -217,7 +218,8 @@ export class FakeTelegram implements FakePlatform {
     const { pathname } = call.url
     if (pathname.startsWith('/file/')) return this.#download(pathname)
     const [, token, method = ''] = /^\/bot([^/]+)\/(\w+)$/.exec(pathname) ?? []
-    if (token !== TOKEN) return token === undefined ? refuse(404, 'Not Found') : refuse(401, 'Unauthorized')
+    if (token !== TOKEN || this.revocation.refuses())
+      return token === undefined ? refuse(404, 'Not Found') : refuse(401, 'Unauthorized')
     this.calls.push(method)
     const parameters = await readParameters(call)
     if (method === 'getUpdates') return this.#getUpdates(parameters, response)

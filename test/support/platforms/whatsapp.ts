@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { allFaults } from './faults.ts'
+import { allFaults, Revocation } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import type {
@@ -50,6 +50,7 @@ export class FakeWhatsApp implements FakePlatform {
   readonly chats = { direct: PERSON }
   readonly person = PERSON
   readonly redelivers = true
+  readonly revocation = new Revocation()
   readonly faults = allFaults
   readonly answersInJson = true
   readonly typing: string[] = []
@@ -149,7 +150,7 @@ export class FakeWhatsApp implements FakePlatform {
 
   /** Answers one request. */
   async handle(call: PlatformCall, response: ServerResponse): Promise<PlatformAnswer | undefined> {
-    if (call.headers.authorization !== `Bearer ${TOKEN}`)
+    if (call.headers.authorization !== `Bearer ${TOKEN}` || this.revocation.refuses())
       return error(401, 190, 'Invalid OAuth access token - Cannot parse access token')
     const { pathname } = call.url
     if (pathname.startsWith('/media-files/')) return this.#readFile(pathname)
