@@ -55,6 +55,8 @@ class IrcSession implements ChannelConnection {
   #prefix: string
   /** Why the server ends the connection. */
   #farewell: string | undefined
+  /** Channels that the bot is not in, and why. */
+  readonly #absences = new Map<string, string>()
 
   static async open(link: Link): Promise<IrcSession> {
     const { hostname: host, port, protocol } = new URL(link.config.base_url)
@@ -84,6 +86,10 @@ class IrcSession implements ChannelConnection {
 
   get account(): string {
     return `${this.#registration.nick}@${this.#server}`
+  }
+
+  warnings(): readonly string[] {
+    return [...this.#absences.values()]
   }
 
   join(): void {
@@ -210,6 +216,7 @@ class IrcSession implements ChannelConnection {
   #takeOwn(line: IrcLine, name: string): void {
     // Its length decides how much of a text fits into a line.
     if (line.command === 'JOIN' || line.command === 'PRIVMSG') this.#prefix = line.prefix
+    if (line.command === 'JOIN') this.#absences.delete(name.toLowerCase())
     if (line.command === 'NICK') this.#registration.nick = name
     const sent = this.#unconfirmed
     if (line.command === 'PRIVMSG' && sent?.target.toLowerCase() === name.toLowerCase())
@@ -221,9 +228,14 @@ class IrcSession implements ChannelConnection {
     const failure = failureOf(line, this.#server)
     if (failure && this.#unconfirmed?.target.toLowerCase() === subject.toLowerCase())
       return this.#unconfirmed.settled.reject(failure)
-    if (CANNOT_JOIN.has(line.command)) this.#link.log.warn(`cannot join ${subject}: ${reason}`)
-    if (line.command === 'KICK' && this.#isOwn(subject))
-      this.#link.log.warn(`removed from ${line.params[0] ?? ''}: ${reason}`)
+    if (CANNOT_JOIN.has(line.command)) this.#leave(subject, `cannot join ${subject}: ${reason}`)
+    const [channel = ''] = line.params
+    if (line.command === 'KICK' && this.#isOwn(subject)) this.#leave(channel, `removed from ${channel}: ${reason}`)
+  }
+
+  #leave(channel: string, why: string): void {
+    this.#absences.set(channel.toLowerCase(), why)
+    this.#link.log.warn(why)
   }
 
   async #receive(line: IrcLine): Promise<void> {

@@ -1,4 +1,4 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Element } from './wire.ts'
 
 /** An error that answers a message. */
@@ -16,6 +16,12 @@ export function refusalOf(stanza: Element, server: string): UpstreamFailure {
 
 export function failureOf(error: unknown, server: string): UpstreamFailure {
   if (error instanceof UpstreamFailure) return error
+  // Such as an address that the daemon may not reach.
+  if (error instanceof Refusal)
+    return new UpstreamFailure('xmpp', error.message, {
+      reason: 'invalid_request',
+      retry: error.code === 'forbidden' ? 'never' : 'later',
+    })
   const [name, condition, message] = ['name', 'condition', 'message'].map((field) =>
     String(error instanceof Error ? (Reflect.get(error, field) ?? '') : ''),
   )

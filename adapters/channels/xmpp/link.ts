@@ -18,7 +18,7 @@ import { bareOf, decodeMessage, isRoom } from './decode.ts'
 import { failureOf, refusalOf } from './errors.ts'
 import { isOfServer } from './shared-file.ts'
 import { connectTo, socketClassFor } from './stream.ts'
-import { Uploads } from './upload.ts'
+import { FileTooLarge, Uploads } from './upload.ts'
 import type { Element } from './wire.ts'
 
 const PING_MS = 60_000
@@ -26,6 +26,10 @@ export const SILENCE_MS = PING_MS + 30_000
 const ANSWER_MS = 20_000
 const END_MS = 500
 const STREAM_MANAGEMENT = 'urn:xmpp:sm:3'
+/** The code of a presence that is the bot's own (XEP-0045). */
+const SELF = '110'
+/** The subject of the warning of a file that could not be sent. */
+const UPLOAD = 'upload'
 const ADDRESS = /^[^\s@/<>"&']+@[^\s@/<>"&']+(?:\/[^<>&]+)?$/
 
 export async function openXmpp(link: Link): Promise<ChannelConnection> {
@@ -51,6 +55,8 @@ class XmppSession implements ChannelConnection {
   readonly #outgoing = new SerialQueue()
   readonly #uploads: Uploads
   readonly #lost = Promise.withResolvers<never>()
+  /** Rooms that the bot is not in, and why; files that could not be sent. */
+  readonly #problems = new Map<string, string>()
   /** The message that waits for its confirmation. */
   #unconfirmed: { readonly id: string; readonly refused: (error: Error) => void } | undefined
 
@@ -102,6 +108,10 @@ class XmppSession implements ChannelConnection {
       const muc = xml('x', { xmlns: 'http://jabber.org/protocol/muc' }, xml('history', { maxstanzas: '0' }))
       await this.#client.send(xml('presence', { to: `${room}/${nick}` }, muc))
     }
+  }
+
+  warnings(): readonly string[] {
+    return [...this.#problems.values()]
   }
 
   async send(message: OutboundMessage): Promise<SentMessage> {
@@ -174,13 +184,22 @@ class XmppSession implements ChannelConnection {
     for (const file of files) {
       try {
         addresses.push(await this.#uploads.store(file))
+        this.#problems.delete(UPLOAD)
       } catch (error) {
         const failure = failureOf(error, this.#domain)
         if (failure.retry !== 'never') throw failure
-        problems.push(`[${file.name} could not be sent: ${failure.message}]`)
+        // Why is for the operator: it may name addresses and settings.
+        this.#warn(UPLOAD, `${file.name} could not be sent: ${failure.message}`)
+        const reason = failure instanceof FileTooLarge ? `: it is larger than ${failure.maxBytes} bytes` : ''
+        problems.push(`[${file.name} could not be sent${reason}]`)
       }
     }
     return { addresses, problems }
+  }
+
+  #warn(subject: string, problem: string): void {
+    this.#problems.set(subject, problem)
+    this.#link.log.warn(problem)
   }
 
   #attributes({ chatId }: Destination, id: string) {
@@ -213,6 +232,7 @@ class XmppSession implements ChannelConnection {
 
   #take(stanza: Element): void {
     if (stanza.attrs['type'] === 'error') return this.#takeError(stanza)
+    if (stanza.is('presence')) return this.#takePresence(stanza)
     if (!stanza.is('message')) return
     const message = decodeMessage(stanza, { config: this.#link.config, now: this.#link.now() })
     if (!message) return
@@ -222,8 +242,20 @@ class XmppSession implements ChannelConnection {
   #takeError(stanza: Element): void {
     const refusal = refusalOf(stanza, this.#domain)
     if (stanza.is('message') && stanza.attrs['id'] === this.#unconfirmed?.id) this.#unconfirmed?.refused(refusal)
-    else if (stanza.is('presence'))
-      this.#link.log.warn(`cannot join ${bareOf(String(stanza.attrs['from']))}: ${refusal.message}`)
+    else if (stanza.is('presence')) {
+      const room = bareOf(String(stanza.attrs['from']))
+      this.#warn(room, `cannot join ${room}: ${refusal.message}`)
+    }
+  }
+
+  /** Of the bot itself: whether it is in a room. */
+  #takePresence(stanza: Element): void {
+    const room = bareOf(String(stanza.attrs['from']))
+    const muc = stanza.getChild('x', 'http://jabber.org/protocol/muc#user')
+    const codes = (muc?.getChildren('status') ?? []).map((status) => status.attrs['code'])
+    if (!codes.includes(SELF)) return
+    if (stanza.attrs['type'] !== 'unavailable') this.#problems.delete(room)
+    else this.#warn(room, `removed from ${room}: ${muc?.getChild('item')?.getChildText('reason') ?? 'no reason given'}`)
   }
 
   async #wait(signal: AbortSignal): Promise<void> {

@@ -19,6 +19,18 @@ interface UploadService {
   readonly maxBytes: number | undefined
 }
 
+export class FileTooLarge extends UpstreamFailure {
+  readonly maxBytes: number
+
+  constructor(jid: string, maxBytes: number) {
+    super('xmpp', `it is larger than the ${maxBytes} bytes that ${jid} takes`, {
+      reason: 'invalid_request',
+      retry: 'never',
+    })
+    this.maxBytes = maxBytes
+  }
+}
+
 /** Files for others, by HTTP file upload (XEP-0363). */
 export class Uploads {
   readonly #link: Link
@@ -37,7 +49,7 @@ export class Uploads {
     const service = await (this.#service ??= this.#discover())
     if (!service) throw refused(`${this.#domain} takes no files: it has no HTTP file upload (XEP-0363)`)
     if (service.maxBytes !== undefined && file.size > service.maxBytes)
-      throw refused(`${file.name} is larger than the ${service.maxBytes} bytes that ${service.jid} takes`)
+      throw new FileTooLarge(service.jid, service.maxBytes)
     const bytes = await file.bytes()
     const slot = await this.#ask(service.jid, 'request', {
       xmlns: UPLOAD,

@@ -1,5 +1,5 @@
 import { messageOf } from 'svc/internal'
-import { UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 
 export interface BackOff {
   readonly minMs: number
@@ -23,6 +23,8 @@ export interface SendFailure {
 
 export function classifyFailure(error: unknown): SendFailure {
   const message = messageOf(error)
+  // Such as an address that the daemon may not reach: nothing was sent, and nothing will be.
+  if (error instanceof Refusal && error.code === 'forbidden') return refused(message)
   if (!(error instanceof UpstreamFailure))
     return {
       outcome: 'retry',
@@ -42,6 +44,15 @@ export function classifyFailure(error: unknown): SendFailure {
     pauseMs: retryAfterSecs === undefined ? undefined : retryAfterSecs * 1000,
   }
 }
+
+const refused = (error: string): SendFailure => ({
+  outcome: 'dead',
+  isAway: false,
+  isServerError: false,
+  error,
+  isUncertain: false,
+  pauseMs: undefined,
+})
 
 /** Codes of failures before a connection was there: the platform got nothing. */
 const unreachedCodes = new Set([

@@ -127,9 +127,24 @@ it('takes the next free name, asks a silent server, and reports refused messages
   await expect(connection.send(message('gone', 'x'))).rejects.toMatchObject({ reason: 'not_found', retry: 'never' })
   await connection.send(message('here', 'x'))
   expect(test.logged.join()).toMatch(/is in use.*cannot join #closed: invite only/)
+  expect(connection.warnings?.()).toEqual(['cannot join #closed: invite only'])
   await test.waitForSleep()
   test.wake()
   await expect.poll(() => server.lines.items.at(-1)).toBe('PING 127.0.0.1')
+})
+
+it('warns of a channel that it was removed from, until it is in it again', async () => {
+  await using server = await IrcLineServer.start((line) => {
+    if (line === 'NICK bot') return [':s 001 bot :Welcome']
+    if (line === 'JOIN #room') return [':bot!b@h JOIN #room', ':op!o@h KICK #room bot :not now']
+    if (line.startsWith('PRIVMSG op')) return [':bot!b@h JOIN #room']
+    return line.startsWith('PING') ? [`:s PONG s ${line.slice(5)}`] : []
+  })
+  await using test = new TestLink(irc, { nick: 'bot', base_url: server.url, channels: ['#room'] })
+  await using connection = await irc.open(test.link)
+  await expect.poll(() => connection.warnings?.()).toEqual(['removed from #room: not now'])
+  await connection.send(message('op', 'let me in'))
+  expect(connection.warnings?.()).toEqual([])
 })
 
 it('does not send faster than servers take it', async () => {

@@ -1,5 +1,6 @@
 import { xml } from '@xmpp/client'
 import { v7 as uuid } from 'uuid'
+import { Refusal } from 'svc/sdk'
 import { afterAll, expect, it } from 'vitest'
 import xmpp from '../../../adapters/channels/xmpp/adapter.ts'
 import { testChannel } from '../../contract/channel.ts'
@@ -50,6 +51,38 @@ it('works over STARTTLS and without stream management, in rooms, and reports ref
   await expect.poll(() => test.connections).toBe(0)
 })
 
+it('tells people nothing of why the daemon may not reach the server of files, and the operator all', async () => {
+  await using platform = await ProsodyPlatform.start(await prosody.get())
+  await using test = new TestLink(xmpp, platform.config)
+  const hint = 'Requests to 10.1.2.3 are refused. To permit it, add "10.1.2.3" to [outbound] allow in config.toml'
+  Object.assign(test.link, { fetch: () => Promise.reject(new Refusal('forbidden', hint)) })
+  await using connection = await xmpp.open(test.link)
+  const file = { kind: 'file', name: 'a.txt', mime: 'text/plain', size: 1 } as const
+  await connection.send({
+    id: uuid(),
+    to: { chatId: platform.chats.direct },
+    text: 'here it is',
+    plainText: 'here it is',
+    attachments: [{ ...file, bytes: async () => Buffer.from('a') }],
+  })
+  const [sent] = await platform.waitForSent(1)
+  expect(sent?.text).toBe('here it is\n[a.txt could not be sent]')
+  expect(connection.warnings?.()).toEqual([`a.txt could not be sent: ${hint}`])
+  expect(test.logged.join('\n')).toContain('[outbound] allow')
+})
+
+it('warns of a room that it was removed from', async () => {
+  await using platform = await ProsodyPlatform.start(await prosody.get())
+  await using test = new TestLink(xmpp, platform.config)
+  await using connection = await xmpp.open(test.link)
+  await platform.waitForListener()
+  expect(connection.warnings?.()).toEqual([])
+  const item = xml('item', { nick: platform.config.nick, role: 'none' }, xml('reason', {}, 'not now'))
+  const query = xml('query', { xmlns: 'http://jabber.org/protocol/muc#admin' }, item)
+  await platform.sendStanza(xml('iq', { type: 'set', id: 'kick', to: platform.chats.group ?? '' }, query))
+  await expect.poll(() => connection.warnings?.()).toEqual([`removed from ${platform.chats.group}: not now`])
+})
+
 it('names a file that the server takes not, and announces those of its own server only', async () => {
   await using platform = await ProsodyPlatform.start(await prosody.get())
   await using test = new TestLink(xmpp, platform.config)
@@ -65,9 +98,8 @@ it('names a file that the server takes not, and announces those of its own serve
     attachments: [{ ...file, bytes: () => Promise.resolve(bytes) }],
   })
   const [sent] = await platform.waitForSent(1)
-  expect(sent?.text).toBe(
-    `here it is\n[big.bin could not be sent: big.bin is larger than the ${MAX_FILE_BYTES} bytes that share.localhost takes]`,
-  )
+  expect(sent?.text).toBe(`here it is\n[big.bin could not be sent: it is larger than ${MAX_FILE_BYTES} bytes]`)
+  expect(connection.warnings?.()).toEqual([expect.stringContaining('bytes that share.localhost takes')])
 
   const foreign = 'https://elsewhere.example/secret.png'
   const shared = (address: string) => xml('x', { xmlns: 'jabber:x:oob' }, xml('url', {}, address))
