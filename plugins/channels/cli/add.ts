@@ -55,6 +55,8 @@ export default defineCommand({
         else if (field.required)
           throw new Failure(exits.usage, `${field.key} is required`, missingAdvice(field, view.name))
       }
+    // A channel may need no field at all.
+    if (view.account_list.length === 0 && !view.fields.some(({ required }) => required)) fields['allowed_users'] ??= []
     if (Object.keys(fields).length === 0)
       throw new Failure(
         exits.usage,
@@ -72,7 +74,9 @@ export default defineCommand({
       return exits.ok
     }
     print(`${view.display_name} is configured. ${answer.note}`)
-    if (view.sign_in) {
+    // What was given decides, too.
+    const { account_list: accounts } = await callDaemon(connection, (client) => readChannel(client, view.name))
+    if (accounts.some(({ account_id: id, sign_in: signsIn }) => id === answer.account_id && signsIn)) {
       print(`${commandLine(`channels login ${view.name}`)} links a phone with a QR code.`)
       return exits.ok
     }

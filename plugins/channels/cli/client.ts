@@ -33,6 +33,7 @@ const Account = v.looseObject({
   source: v.string(),
   enabled: v.boolean(),
   has_token: v.boolean(),
+  sign_in: v.boolean(),
   status: Status,
 })
 export const Field = v.looseObject({

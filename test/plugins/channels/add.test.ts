@@ -35,7 +35,12 @@ beforeAll(async () => {
   const channels = Object.entries(platforms).map(([name, platform]) => [name, withoutSecrets(platform)])
   host = await startHost({
     home,
-    plugins: [...turnPlugins, 'system', 'channels', ...['telegram', 'keybase', 'line', 'discord'].map(adapter)],
+    plugins: [
+      ...turnPlugins,
+      'system',
+      'channels',
+      ...['telegram', 'keybase', 'line', 'discord', 'wechat', 'whatsapp'].map(adapter),
+    ],
     config: { channels: Object.fromEntries(channels) },
   })
 })
@@ -117,6 +122,13 @@ it('in a pipe: says what is missing or refused, and takes the right secrets', as
   const output = [refused, line].map(({ stdout, stderr }) => stdout + stderr).join('')
   for (const secret of [secretOf('line'), secretOf('line', 'channel_secret'), 'another-token'])
     expect(output).not.toContain(secret)
+})
+
+it('asks nothing of an account that signs in with a code, and says how', async () => {
+  expect(await pipe('wechat', [])).toMatchObject({ code: 0, stdout: expect.stringContaining('channels login wechat') })
+  const web = startCli(['channels', 'add', 'whatsapp', '--home', home, '--fields', '{"mode": "web"}'])
+  web.stdin.end()
+  expect(await web.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('channels login whatsapp') })
 })
 
 it('keeps the secrets in the vault alone', async () => {
