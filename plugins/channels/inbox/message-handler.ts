@@ -1,8 +1,8 @@
 import { readDeliverTarget } from '../accounts/settings.ts'
 import type { ChannelTarget } from '../contract.ts'
 import type { SendingAccount } from '../outbox/channel-messages.ts'
-import { messageOf, ServerAway, stableId } from 'svc/internal'
-import { commandLine, omitUndefined, Refusal } from 'svc/sdk'
+import { ServerAway, stableId } from 'svc/internal'
+import { commandLine, omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Agent } from '../../agents/contract.ts'
 import type { AcceptedTurn, Chat } from '../../chat/contract.ts'
@@ -162,10 +162,7 @@ export class MessageHandler {
     if (!open) return postponed('not connected', WAIT_FOR_CONNECTION_MS, account)
     const mayRetry = row.attempts < MAX_FILE_ATTEMPTS
     const failed = (name: string, error: unknown): void =>
-      this.#deps.unanswered(
-        account,
-        `the file ${name} in chat ${row.message.chat.id} was not read: ${messageOf(error)}`,
-      )
+      this.#deps.unanswered(account, `the file ${name} in chat ${row.message.chat.id} was not read: ${wordsOf(error)}`)
     const request = { attachments, agentId: agent.id, id: row.id, mayRetry, failed }
     const read = await readAttachments(this.#deps, open, request)
     if (read.unread.length > 0) await this.#nameUnread(received, read.unread)
@@ -220,6 +217,11 @@ export class MessageHandler {
     const isOutside = row.standing === 'anybody' || row.message.sender.isUnverified === true || capabilities.isPublic
     return isOutside || isSuspect ? ['ExternalNetwork'] : []
   }
+}
+
+/** For the status, which shows no secrets: what other errors say may hold one. */
+function wordsOf(error: unknown): string {
+  return error instanceof Refusal || error instanceof UpstreamFailure ? error.message : 'its adapter failed'
 }
 
 function postponed(reason: string, afterMs: number, { channel, id }: AwaitedAccount): Handled {

@@ -69,8 +69,9 @@ const openPage = (name: string, index: number): Promise<Tab> =>
     // Half of them in the dark, and some on a phone.
     colorScheme: index % 2 === 1 ? 'dark' : 'light',
     viewport: index % 3 === 2 ? { width: 390, height: 760 } : { width: 1180, height: 800 },
-    before: (page) =>
-      page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY),
+    before: async (page) => {
+      await page.addInitScript((key) => sessionStorage.setItem('svc.credential', JSON.stringify({ key })), KEY)
+    },
   })
 const button = (place: Page | Locator, name: string | RegExp): Locator => place.getByRole('button', { name })
 const received = async (name: string): Promise<number> =>
