@@ -20,22 +20,25 @@ export async function detect(migrations: Migrations): Promise<v.InferOutput<type
 }
 
 export async function scan(migrations: Migrations, folder: string): Promise<v.InferOutput<typeof Scanned>> {
-  const { type, path, version, left, warnings, ...home } = await migrations.scan(folder)
+  const home = await migrations.scan(folder)
+  const { type, path, version, left, warnings } = home
   return {
     type,
     path,
     version,
-    agents: home.agents.map(({ name, format }) => ({ name: shown(name), format, convertible: true })),
-    skills: home.skills.map(({ key }) => shown(key)),
+    agents: home.agents.map(({ name, format }) => ({ name: shown(name, home), format, convertible: true })),
+    skills: home.skills.map(({ key }) => shown(key, home)),
     sessions: home.sessions.length,
-    channels: home.channels.map(({ channel, account }) => (account === 'default' ? channel : `${channel}/${account}`)),
+    channels: home.channels.map(({ channel, account }) =>
+      shown(account === 'default' ? channel : `${channel}/${account}`, home),
+    ),
     memories: home.memories.length,
     values: home.values.length,
-    workflows: home.workflows.map(({ name }) => shown(name)),
-    cron_jobs: home.jobs.map(({ name }) => shown(name)),
+    workflows: home.workflows.map(({ name }) => shown(name, home)),
+    cron_jobs: home.jobs.map(({ name }) => shown(name, home)),
     triggers: home.triggers.length,
-    left: left.slice(0, MAX_SHOWN).map((one) => ({ ...shownLeft(one) })),
-    warnings: warnings.slice(0, MAX_SHOWN).map((text) => shown(text)),
+    left: left.slice(0, MAX_SHOWN).map((one) => ({ ...shownLeft(one, home) })),
+    warnings: warnings.slice(0, MAX_SHOWN).map((text) => shown(text, home)),
   }
 }
 
@@ -87,7 +90,7 @@ export function status({ current }: Migrations): v.InferOutput<typeof Status> {
     total: run.total,
     imported_count: run.imported.length,
     skipped_count: run.left.length,
-    error: error === undefined ? null : shown(error),
+    error: error === undefined ? null : shown(error, run.home),
     reports: [...files],
   }
 }

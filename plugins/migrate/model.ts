@@ -30,6 +30,8 @@ export interface SourceHome {
   readonly settings: readonly { readonly key: string; readonly value: string | number | boolean }[]
   readonly left: readonly LeftBehind[]
   readonly warnings: readonly string[]
+  /** Hides the secrets of this home in a text. */
+  hide(text: string): string
 }
 export interface SourceAgent {
   /** The id, by which sessions, jobs and triggers name it. */

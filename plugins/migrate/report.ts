@@ -1,5 +1,5 @@
 import { escapeControls } from 'svc/internal'
-import type { Kind, LeftBehind, SourceType } from './model.ts'
+import type { Kind, LeftBehind, SourceHome, SourceType } from './model.ts'
 
 export interface ImportedThing {
   readonly kind: Kind
@@ -80,36 +80,39 @@ function some<T>(list: readonly T[], toLine: (one: T) => string): readonly strin
 }
 /** Text of a source is no Markdown: what stands between two backticks is none by itself, and the rest is escaped. */
 const inline = (text: string): string =>
-  shown(text)
+  line(text)
     .slice(0, MAX_CHARS)
     .split(/((?<!`)`[^`]+`(?!`))/)
     .map((part, at) => (at % 2 === 1 ? part : part.replaceAll(ACTIVE, '\\$&')))
     .join('')
 /** An underline within a word is no emphasis. */
 const ACTIVE = /[\\`*[\]<>|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu
-const code = (text: string): string => `\`${shown(text).replaceAll('`', ' ').slice(0, MAX_CHARS)}\``
+const code = (text: string): string => `\`${line(text).replaceAll('`', ' ').slice(0, MAX_CHARS)}\``
 
 /** A text of a source on one line, without what moves a cursor or turns the direction of reading. */
-export const shown = (text: string): string => escapeControls(text.replaceAll(/[\s\p{Cc}]+/gu, ' '))
+const line = (text: string): string => escapeControls(text.replaceAll(/[\s\p{Cc}]+/gu, ' '))
+/** The same, without the secrets of the source. */
+export const shown = (text: string, { hide }: Pick<SourceHome, 'hide'>): string => line(hide(text))
 /** The same for all texts of a report but the path, which may be used again. */
-export function shownReport(report: Report): Report {
+export function shownReport(report: Report, home: Pick<SourceHome, 'hide'>): Report {
+  const text = (one: string): string => shown(one, home)
   const things = (list: readonly ImportedThing[]) =>
-    list.map(({ kind, name, destination }) => ({ kind, name: shown(name), destination: shown(destination) }))
+    list.map(({ kind, name, destination }) => ({ kind, name: text(name), destination: text(destination) }))
   const { imported, unchanged, left, warnings, version, error } = report
   return {
     ...report,
-    version: shown(version),
-    error: error === undefined ? undefined : shown(error),
+    version: text(version),
+    error: error === undefined ? undefined : text(error),
     imported: things(imported),
     unchanged: things(unchanged),
-    left: left.map((one) => shownLeft(one)),
-    warnings: warnings.map((text) => shown(text)),
+    left: left.map((one) => shownLeft(one, home)),
+    warnings: warnings.map(text),
   }
 }
-export const shownLeft = ({ kind, name, reason }: LeftBehind): LeftBehind => ({
+export const shownLeft = ({ kind, name, reason }: LeftBehind, home: Pick<SourceHome, 'hide'>): LeftBehind => ({
   kind,
-  name: shown(name),
-  reason: shown(reason),
+  name: shown(name, home),
+  reason: shown(reason, home),
 })
 
 export function toJson(report: Report): Record<string, unknown> {

@@ -131,7 +131,7 @@ export class Run {
     const { id: runId, home, isDryRun, startedAt, imported, unchanged, left, warnings } = this
     const { type, path, version } = home
     const things = { imported, unchanged, left, warnings }
-    return shownReport({ runId, type, path, version, isDryRun, startedAt, endedAt, error, ...things })
+    return shownReport({ runId, type, path, version, isDryRun, startedAt, endedAt, error, ...things }, home)
   }
 }
 

@@ -92,8 +92,11 @@ const mappings: Readonly<Record<string, Mapping>> = {
     variables: { token: 'GOTIFY_APP_TOKEN', client_token: 'GOTIFY_CLIENT_TOKEN' },
   },
 }
+const WEB_MODE = `'{"mode": "web"}'`
 const NOT_OVER: Readonly<Record<string, string>> = {
-  whatsapp: `its sign-in is bound to the other system: sign in anew with ${commandLine('channels login whatsapp')}`,
+  whatsapp:
+    'its sign-in is bound to the other system: to link the phone anew, first ' +
+    `${commandLine(`channels add whatsapp --fields ${WEB_MODE}`)}, then ${commandLine('channels login whatsapp')}`,
   signal: 'there is no adapter for it here',
 }
 /** Keys of `channels` that are no channel. */
@@ -103,10 +106,12 @@ export interface ChannelSource {
   /** `[channels]`: a table by channel. */
   readonly section: Fields
   readonly variables: Variables
+  /** Told of the secrets that are found. */
+  readonly foundSecret: (secret: string) => void
 }
 
 /** A channel for each table; what is unknown, or lacks what it needs, is left with the reason. */
-export function readChannels(draft: HomeDraft, { section, variables }: ChannelSource): void {
+export function readChannels(draft: HomeDraft, { section, ...source }: ChannelSource): void {
   for (const [name, value] of Object.entries(section)) {
     if (NO_CHANNEL.has(name)) continue
     const channel = name.toLowerCase()
@@ -115,7 +120,7 @@ export function readChannels(draft: HomeDraft, { section, variables }: ChannelSo
       draft.leave('channel', name, NOT_OVER[channel] ?? 'there is no counterpart of it here')
       continue
     }
-    for (const [account, fields] of accountsOf(value)) readAccount(draft, channel, account, fields, mapping, variables)
+    for (const [account, fields] of accountsOf(value)) readAccount(draft, channel, account, fields, mapping, source)
   }
 }
 
@@ -139,14 +144,16 @@ function readAccount(
   account: string,
   fields: Fields,
   mapping: Mapping,
-  variables: Variables,
+  { variables, foundSecret }: Omit<ChannelSource, 'section'>,
 ): void {
   const id = account.toLowerCase().replaceAll(/[^a-z\d_-]+/g, '-')
   const lacking: string[] = []
   const found: Record<string, unknown> = {}
   for (const [key, names] of Object.entries({ ...mapping.secrets, ...mapping.texts })) {
     const value = firstValue(fields, [names, mapping.variables?.[key]], variables, lacking)
-    if (value !== undefined) found[key] = value
+    if (value === undefined) continue
+    found[key] = value
+    if (key in mapping.secrets) foundSecret(value)
   }
   Object.assign(found, mapping.further?.(fields))
   const missing = mapping.required.filter((key) => found[key] === undefined)

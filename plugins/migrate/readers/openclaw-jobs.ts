@@ -86,7 +86,7 @@ function readJob(draft: HomeDraft, job: Fields): void {
   if (message === undefined)
     return draft.leave('cron', name, 'it runs a command of the other system: only what an agent is asked comes over')
   const target = fieldsOf(job['delivery'])
-  const goes = [textOf(target['channel']), textOf(target['to'])].filter((one) => one !== undefined).join(' ')
+  const goes = [textOf(target['channel']), receiverOf(target['to'])].filter((one) => one !== undefined).join(' ')
   draft.jobs.push({
     key,
     name,
@@ -100,6 +100,12 @@ function readJob(draft: HomeDraft, job: Fields): void {
     }),
     warnings: goes === '' ? [] : [`its answers went to ${goes}: add that as delivery_targets`],
   })
+}
+
+/** Whoever knows the path of a webhook may use it. */
+function receiverOf(to: unknown): string | undefined {
+  const text = textOf(to)
+  return text !== undefined && URL.canParse(text) ? new URL(text).host || undefined : text
 }
 
 function scheduleOf(schedule: Fields): Fields | undefined {

@@ -18,8 +18,9 @@ export async function readKeys(
 ): Promise<void> {
   const add = (provider: string | undefined, given: unknown): void => {
     const value = secretOf(given, variables)
-    if (value !== undefined && provider !== undefined)
-      draft.keys.push({ provider: providerName(provider), variable: undefined, value })
+    if (value === undefined || provider === undefined) return
+    folder.mask.register(value)
+    draft.keys.push({ provider: providerName(provider), variable: undefined, value })
   }
   for (const file of [
     'auth-profiles.json',

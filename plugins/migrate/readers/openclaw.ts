@@ -4,6 +4,7 @@ import type { Scratch } from '../source/database.ts'
 import { readFields } from '../source/parse.ts'
 import type { SourceFolder } from '../source/source-folder.ts'
 import type { ReadLimits } from '../source/limits.ts'
+import { secretVariables } from '../source/secrets.ts'
 import { fieldsOf, readVariables, textOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 import { HomeDraft as Draft } from '../model.ts'
@@ -41,18 +42,20 @@ export async function readOpenClaw(deps: ReaderDeps): Promise<SourceHome> {
   const { name: version, config } = await readConfig(folder)
   const isOld = version === 'config.yaml'
   const variables = await readEnvironment(folder, config)
+  for (const secret of secretVariables(variables)) folder.mask.register(secret)
   await readAgents(draft, folder, config, isOld)
   await readKeys(draft, folder, config, variables)
   readChannels(draft, {
     section: isOld ? await oldChannels(folder) : channelsOf(config),
     variables: (name) => variables.get(name),
+    foundSecret: (secret) => folder.mask.register(secret),
   })
   readSettings(draft, config, isOld)
   await readSkills(draft, folder, 'skills')
   await readJobs(draft, deps)
   await readSessions(draft, deps)
-  await leaveRest(draft, folder, config)
-  return { ...draft, type: 'openclaw', path: folder.path, version }
+  await leaveRest(draft, folder, version, config)
+  return { ...draft, type: 'openclaw', path: folder.path, version, hide: folder.mask.text }
 }
 
 async function readConfig(folder: SourceFolder): Promise<{ readonly name: string; readonly config: Fields }> {
@@ -130,7 +133,7 @@ const knownKeys = new Set([
   '$schema',
 ])
 
-async function leaveRest(draft: HomeDraft, folder: SourceFolder, config: Fields): Promise<void> {
+async function leaveRest(draft: HomeDraft, folder: SourceFolder, file: string, config: Fields): Promise<void> {
   try {
     const there = new Set((await folder.list('')).map(({ name }) => name))
     for (const [name, reason] of rest) if (there.has(name)) draft.leave('config', name, reason)
@@ -139,7 +142,7 @@ async function leaveRest(draft: HomeDraft, folder: SourceFolder, config: Fields)
   }
   for (const key of Object.keys(config))
     if (!knownKeys.has(key) && !isChannel(key))
-      draft.leave('config', key, 'this section of the configuration has no counterpart that is set by itself')
+      draft.leave('config', `${key} in ${file}`, 'this section has no counterpart that is set by itself')
 }
 const isChannel = (key: string): boolean =>
   /^(telegram|discord|slack|whatsapp|signal|imessage|provider|model)$/.test(key)

@@ -5,6 +5,7 @@ import { HomeDraft } from '../model.ts'
 import type { SourceHome, SourceType } from '../model.ts'
 import { readFields, readValue } from '../source/parse.ts'
 import type { SourceFolder } from '../source/source-folder.ts'
+import { secretVariables, withoutSecrets } from '../source/secrets.ts'
 import { fieldsOf, listOf, readVariables, textOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 import { readChannels } from './channels.ts'
@@ -40,7 +41,12 @@ export async function readOpenFang(deps: ReaderDeps, type: Product): Promise<Sou
   const ids = await readAgents(draft, folder, database)
   const variables = await readSecrets(folder)
   readKeys(draft, config, variables)
-  readChannels(draft, { section: fieldsOf(config['channels']), variables: (name) => variables.get(name) })
+  for (const secret of secretVariables(variables)) folder.mask.register(secret)
+  readChannels(draft, {
+    section: fieldsOf(config['channels']),
+    variables: (name) => variables.get(name),
+    foundSecret: (secret) => folder.mask.register(secret),
+  })
   readSettings(draft, config)
   await readSkills(draft, folder, 'skills')
   if (database) {
@@ -55,7 +61,8 @@ export async function readOpenFang(deps: ReaderDeps, type: Product): Promise<Sou
   for (const key of Object.keys(config))
     if (!['channels', 'default_model', 'config_version', 'provider_api_keys'].includes(key))
       draft.leave('config', key, 'this section is not taken over by itself: config.toml here has most of its keys')
-  return { ...draft, type, path: folder.path, version: await versionOf(folder, database, type) }
+  const version = await versionOf(folder, database, type)
+  return { ...draft, type, path: folder.path, version, hide: folder.mask.text }
 }
 const reasons: Readonly<Record<string, string>> = {
   hands: `activate them here with ${commandLine('hand activate <hand>')}`,
@@ -139,9 +146,14 @@ async function addAgent(
   own: string | undefined,
 ): Promise<void> {
   // The name is the key, and the path of the workspace is one of the other machine.
-  const manifest = Object.fromEntries(
-    Object.entries(stored).filter(([name]) => name !== 'name' && name !== 'workspace'),
-  )
+  const { kept, removed } = withoutSecrets(stored)
+  const manifest = Object.fromEntries(Object.entries(kept).filter(([name]) => name !== 'name' && name !== 'workspace'))
+  for (const name of removed)
+    draft.leave(
+      'agent',
+      `${key}: ${name}`,
+      `a manifest has no secrets here: ${commandLine('providers set-key <provider>')}`,
+    )
   const candidates = [
     `workspaces/${key}`,
     `workspaces/agents/${key}`,

@@ -1,7 +1,8 @@
-import { checkDepth, messageOf, parseToml } from 'svc/internal'
+import { checkDepth, NestingError, parseToml } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 import type { SourceFolder } from './source-folder.ts'
-import { fieldsOf } from './values.ts'
+import { secretsIn } from './secrets.ts'
+import { fieldsOf, numberOf, textOf } from './values.ts'
 import type { Fields } from './values.ts'
 
 /** Packages are evaluated with the first file of their kind. */
@@ -33,12 +34,22 @@ export async function readValue(
 ): Promise<unknown> {
   const text = await folder.text(name)
   if (text === undefined) return undefined
+  let value: unknown
   try {
-    const value = await parseText(format, text)
+    value = await parseText(format, text)
     checkDepth(value)
-    return value
   } catch (error) {
-    folder.skip(name, `it cannot be read: ${messageOf(error).split('\n')[0] ?? ''}`)
+    folder.skip(name, `it cannot be read: ${problemOf(error)}`)
     return undefined
   }
+  for (const secret of secretsIn(value)) folder.mask.register(secret)
+  return value
+}
+/** What is wrong and where, without what stands there: it may be a secret, and parsers quote it. */
+function problemOf(error: unknown): string {
+  if (error instanceof NestingError) return error.message
+  const { reason, line, lineNumber, mark } = fieldsOf(error)
+  const [said = ''] = (textOf(reason) ?? 'it is not valid').split(/["!:]/)
+  const number = numberOf(line ?? lineNumber) ?? (numberOf(fieldsOf(mark)['line']) ?? -1) + 1
+  return number > 0 ? `${said.trim()} (line ${number})` : said.trim()
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { lstat, open, opendir, realpath } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
-import { messageOf } from 'svc/internal'
+import { createMask, messageOf } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ReadLimits } from './limits.ts'
 
@@ -32,6 +32,8 @@ export interface ReadProblem {
 export class SourceFolder implements AsyncDisposable {
   /** Absolute and real. */
   readonly path: string
+  /** Of texts that people see: it knows the secrets of what was read. */
+  readonly mask = createMask()
   readonly #root: FileHandle
   readonly #owner: number
   readonly #limits: ReadLimits

@@ -9,7 +9,7 @@ type Section = Readonly<Record<string, unknown>>
 /** What a section of the other system becomes: the fields of each channel, and the reasons for what is left. */
 function read(section: Section, variables: Readonly<Record<string, string>> = {}) {
   const draft = new HomeDraft()
-  readChannels(draft, { section, variables: (name) => variables[name] })
+  readChannels(draft, { section, variables: (name) => variables[name], foundSecret() {} })
   return { channels: draft.channels, left: draft.left }
 }
 

@@ -83,7 +83,8 @@ describe('a home of OpenClaw', () => {
       'channel imessage': 'there is no counterpart of it here',
       'cron Program': expect.stringContaining('only what an agent is asked comes over'),
       'workspace away': expect.stringContaining('/home/ada/elsewhere lies outside'),
-      'config hooks': expect.any(String),
+      'config hooks': expect.stringContaining('programs'),
+      'config hooks in openclaw.json': expect.any(String),
     })
   })
 

@@ -16,7 +16,8 @@ const empty: Report = {
   left: [],
   warnings: [],
 }
-const render = (more: Partial<Report>): string => renderReport(shownReport({ ...empty, ...more }))
+const render = (more: Partial<Report>): string =>
+  renderReport(shownReport({ ...empty, ...more }, { hide: (text) => text }))
 
 it('a command in a reason is code, and what a source wrote is neither Markdown nor a sign of control', () => {
   const left = [{ kind: 'channel' as const, name: 'tele`gram', reason: 'do `svc channels enable my_bot` then *go*' }]
