@@ -2,7 +2,7 @@ import { Refusal } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Settings } from '../config.ts'
 import type { Memory, MemorySource } from '../contract.ts'
-import type { AgentRemoval } from '../removal/removal.ts'
+import type { MemoryRemoval } from '../removal/removal.ts'
 import { checkNew } from './check.ts'
 import type { MemoryService } from './service.ts'
 import type { MemoryStore } from './store.ts'
@@ -21,14 +21,14 @@ export class Notes {
   readonly #deps: {
     readonly store: MemoryStore
     readonly memories: MemoryService
-    readonly removal: Pick<AgentRemoval, 'later'>
+    readonly removal: Pick<MemoryRemoval, 'later'>
     readonly agents: Agents
     readonly settings: Settings
   }
   constructor(deps: {
     readonly store: MemoryStore
     readonly memories: MemoryService
-    readonly removal: Pick<AgentRemoval, 'later'>
+    readonly removal: Pick<MemoryRemoval, 'later'>
     readonly agents: Agents
     readonly settings: Settings
   }) {

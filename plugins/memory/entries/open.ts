@@ -10,7 +10,7 @@ import { Retrieval } from '../retrieval/retrieval.ts'
 import { VectorPlacer } from '../vectors/placer.ts'
 import { VectorSearch } from '../vectors/search.ts'
 import { SignStore } from '../vectors/store.ts'
-import { AgentRemoval } from '../removal/removal.ts'
+import { MemoryRemoval } from '../removal/removal.ts'
 import { RemovalStore } from '../removal/rows/store.ts'
 import { WordSearch } from '../words/search.ts'
 import { WordStore } from '../words/store.ts'
@@ -50,7 +50,7 @@ export interface OpenMemories extends Pick<OpenDeps, 'audit' | 'db' | 'log'> {
   readonly embedder: Embedder
   readonly uses: UseRecorder
   readonly upkeep: Upkeep
-  readonly removal: AgentRemoval
+  readonly removal: MemoryRemoval
 }
 
 export function openMemories(deps: OpenDeps): OpenMemories {
@@ -112,9 +112,9 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   }
 }
 
-function openRemoval({ db, queue, forgotten }: OpenDeps): AgentRemoval {
+function openRemoval({ db, queue, forgotten }: OpenDeps): MemoryRemoval {
   const store = new RemovalStore(db)
-  return new AgentRemoval({
+  return new MemoryRemoval({
     store,
     queue,
     now: Date.now,

@@ -116,4 +116,6 @@ export const TombstoneRow = v.object({
 })
 export type TombstoneRow = v.InferOutput<typeof TombstoneRow>
 export const Count = v.object({ count: numberColumn })
+export const OwnerRow = v.object({ id: v.string(), agent_id: v.string() })
+export type OwnerRow = v.InferOutput<typeof OwnerRow>
 export const Id = v.object({ id: v.string() })

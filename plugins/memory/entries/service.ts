@@ -15,7 +15,7 @@ import type {
   MemorySource,
   NewMemory,
 } from '../contract.ts'
-import type { AgentRemoval } from '../removal/removal.ts'
+import type { MemoryRemoval } from '../removal/removal.ts'
 import type { BackedUp, Restored } from '../restore/restore.ts'
 import type { RestoreStore } from '../restore/store.ts'
 import type { Retrieval } from '../retrieval/retrieval.ts'
@@ -31,7 +31,7 @@ export interface MemoryDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly settings: Settings
-  readonly removal: Pick<AgentRemoval, 'release'>
+  readonly removal: Pick<MemoryRemoval, 'forget' | 'release'>
   readonly now: () => number
   /** Told once it is on disk. */
   readonly changed: (
@@ -137,27 +137,28 @@ export class MemoryService implements Memories {
     ids: readonly string[],
     by: string,
   ): Promise<{ readonly deleted: number; readonly failed: readonly string[] }> {
-    const { store, audit, now, wordIndex } = this.#deps
-    const found = await store.byIds([...new Set(ids)])
+    const { store, audit, now, removal } = this.#deps
+    const found = await store.owners(ids)
     const there = new Set(found.map(({ id }) => id))
     const failed = ids.filter((id) => !there.has(id))
     if (found.length === 0) return { deleted: 0, failed }
     // What they superseded would come to light in no list, and would stay in the database.
     const chains = await store.chains([...there])
-    const agentIds = [...new Set(found.map(({ agentId }) => agentId))]
-    await wordIndex.beforeForgetting(chains)
+    const byAgent = Map.groupBy(found, ({ agent_id: agentId }) => agentId)
     await store.commit([
       ...store.forget(chains, by, toIso(now())),
-      ...agentIds.flatMap((agentId) => {
-        const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
-        const which = own.length > 3 ? `${own.length} memories` : `memory ${own.join(', ')}`
-        return [audit.entry({ event: 'memory_access', agentId, details: `${which} deleted by ${by}` })]
+      ...(await removal.forget(chains)),
+      ...[...byAgent].map(([agentId, own]) => {
+        const which = own.length > 3 ? `${own.length} memories` : `memory ${own.map(({ id }) => id).join(', ')}`
+        return audit.entry({ event: 'memory_access', agentId, details: `${which} deleted by ${by}` })
       }),
     ])
-    for (const agentId of agentIds) {
-      const own = found.filter((memory) => memory.agentId === agentId).map(({ id }) => id)
-      this.#deps.changed('deleted', agentId, own)
-    }
+    for (const [agentId, own] of byAgent)
+      this.#deps.changed(
+        'deleted',
+        agentId,
+        own.map(({ id }) => id),
+      )
     return { deleted: found.length, failed }
   }
 
@@ -289,13 +290,18 @@ export class MemoryService implements Memories {
 
   /** Those that were neither written before nor deleted since. */
   async #pending(drafts: readonly Draft[], guards: ReadonlyMap<Draft, readonly string[]>): Promise<readonly Draft[]> {
-    const { store } = this.#deps
+    const { store, removal } = this.#deps
     const [written, deleted] = await Promise.all([
       store.byIds(drafts.map(({ id }) => id)),
       store.deleted([...guards.values()].flat()),
     ])
     const there = new Set(written.map(({ id }) => id))
-    return drafts.filter((draft) => !there.has(draft.id) && !(guards.get(draft) ?? []).some((id) => deleted.has(id)))
+    const pending = drafts.filter(
+      (draft) => !there.has(draft.id) && !(guards.get(draft) ?? []).some((id) => deleted.has(id)),
+    )
+    // What was forgotten may be added anew before its row is deleted.
+    await removal.release(pending.map(({ id }) => id))
+    return pending
   }
   async #commit(statements: readonly Statement[], drafts: readonly Draft[]): Promise<void> {
     const { store, audit, embedLater, grown } = this.#deps

@@ -12,6 +12,7 @@ import {
   FigureRow,
   Id,
   LackingRow,
+  OwnerRow,
   TextRow,
   TombstoneRow,
   UserRow,
@@ -153,7 +154,7 @@ export class MemoryStore {
       (SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}) - CAST(${max} AS INTEGER)`
   }
 
-  /** Deletes memories with everything that holds their words, and leaves a mark of each. */
+  /** Leaves a mark of each, and takes away what only they say. Goes before what deletes them. */
   forget(ids: readonly string[], by: string, at: string): readonly Statement[] {
     const set = idSet(ids)
     return [
@@ -165,10 +166,13 @@ export class MemoryStore {
         exclusive: DELETION,
       },
       ...relationsOfForgotten(this.#db, set),
-      this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
-      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
-      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
     ]
+  }
+  /** Of these ids those that are there, superseded ones too, with their agents. */
+  async owners(ids: readonly string[]): Promise<readonly OwnerRow[]> {
+    const rows = await this.#db.all`SELECT id, agent_id FROM memory_entry
+      WHERE id IN (SELECT key FROM json_each(${idSet(ids)})) AND ${isKept}`
+    return v.parse(v.array(OwnerRow), rows)
   }
   /** Superseded ones too. Those that cannot be read are left out. */
   async byIds(ids: readonly string[]): Promise<readonly Memory[]> {
@@ -182,12 +186,6 @@ export class MemoryStore {
     return this.#entries.one(
       await this.#db.one`SELECT * FROM memory_entry
         WHERE agent_id = ${agentId} AND key = ${key} AND superseded_by = ''`,
-    )
-  }
-  async byIdempotencyKeys(agentId: string, keys: readonly string[]): Promise<readonly Memory[]> {
-    return this.#entries.all(
-      await this.#db.all`SELECT * FROM memory_entry
-        WHERE agent_id = ${agentId} AND idempotency_key IN (SELECT key FROM json_each(${idSet(keys)}))`,
     )
   }
   /** What was found in the messages of one request. */

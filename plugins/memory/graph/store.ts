@@ -103,7 +103,8 @@ export class GraphStore {
       FROM memory_entity AS source, memory_entity AS target
       WHERE source.agent_id = ${agentId} AND source.user_id = ${userId} AND source.name_key = ${sourceKey}
         AND target.agent_id = ${agentId} AND target.user_id = ${userId} AND target.name_key = ${targetKey}
-        AND (${memoryId} = '' OR EXISTS (SELECT 1 FROM memory_entry WHERE memory_entry.id = ${memoryId}))
+        AND (${memoryId} = '' OR EXISTS (SELECT 1 FROM memory_entry
+          WHERE memory_entry.id = ${memoryId} AND memory_entry.agent_id = ${agentId}))
       ON CONFLICT (agent_id, user_id, source_id, relation, target_id, memory_id) DO UPDATE SET
         confidence = excluded.confidence, labels = excluded.labels, properties = CASE
           WHEN excluded.properties = '{}' THEN memory_relation.properties ELSE excluded.properties END`

@@ -16,11 +16,15 @@ export interface RemovalDeps {
   readonly removed: (count: number) => void
 }
 
+/** In front of the id under which memories lie that were forgotten while their agents stay. */
+const FORGOTTEN = 'forgotten '
+
 /**
  * Deletes what removed agents remembered, some rows at a time: all at once would keep others waiting for minutes. The
- * mark in the database says what is left to do, so it may end at any point and be done again.
+ * mark in the database says what is left to do, so it may end at any point and be done again. Many memories that are
+ * forgotten together are given to an agent that is removed and never was, and so are gone as fast.
  */
-export class AgentRemoval {
+export class MemoryRemoval {
   readonly #deps: RemovalDeps
   constructor(deps: RemovalDeps) {
     this.#deps = deps
@@ -29,7 +33,17 @@ export class AgentRemoval {
   /** For the batch that removes an agent: from then on nothing of its memory is found. */
   later(agentId: string): readonly Statement[] {
     const { store, queue, now, newId } = this.#deps
-    return [store.mark(agentId, toIso(now())), queue.add({ lane: REMOVAL_LANE, id: newId(), payload: { agentId } })]
+    // One after the other: each rests as long as it works.
+    const job = { lane: REMOVAL_LANE, id: newId(), group: REMOVAL_LANE, payload: { agentId } }
+    return [store.mark(agentId, toIso(now())), queue.add(job)]
+  }
+  /** For the batch that forgets memories: they are deleted in it when they are few, else found by nothing from then on. */
+  async forget(ids: readonly string[]): Promise<readonly Statement[]> {
+    const { store, newId } = this.#deps
+    const indexed = await store.indexed(ids)
+    if (firstSlice(indexed).length === indexed.length) return store.drop(ids)
+    const bucket = `${FORGOTTEN}${newId()}`
+    return [store.give(ids, bucket), ...this.later(bucket)]
   }
   /** In the background: it rests as long as it works. */
   async run(agentId: string, signal: AbortSignal): Promise<void> {
@@ -65,27 +79,30 @@ export class AgentRemoval {
   }
   /** Whether there was something. */
   async #removeSome(agentId: string): Promise<boolean> {
-    const { store } = this.#deps
+    const { store, removed } = this.#deps
     if (await store.hasSigns(agentId)) {
       await store.commit([store.dropSigns(agentId)])
       return true
     }
     const found = await store.entries(agentId)
     if (found.length > 0) {
-      await this.#removeSlice(found)
+      const count = await this.#removeSlice(found)
+      // Of those that were forgotten it was told when they were.
+      if (!agentId.startsWith(FORGOTTEN)) removed(count)
       return true
     }
     const others = await store.commit(store.dropOthers(agentId))
     return others.some(({ changes }) => changes > 0)
   }
-  async #removeSlice(found: readonly Sized[]): Promise<void> {
-    const { store, removed } = this.#deps
+  /** Returns how many memories that were. */
+  async #removeSlice(found: readonly Sized[]): Promise<number> {
+    const { store } = this.#deps
     const ids = firstSlice(found)
     while (!store.isSliceOfVersions(await store.countVersions(ids))) {
       await store.commit([store.dropVersions(ids)])
       await nextTurn()
     }
     const outcomes = await store.commit(store.dropEntries(ids))
-    removed(outcomes.at(-1)?.changes ?? 0)
+    return outcomes.at(-1)?.changes ?? 0
   }
 }

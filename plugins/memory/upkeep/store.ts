@@ -44,11 +44,12 @@ export class UpkeepStore {
         WHERE agent_id = ${agentId} AND superseded_by = '' AND key IS NULL AND id > ${after} ORDER BY id LIMIT ${limit}`,
     )
   }
-  /** `level` empty: all, notes too. */
-  async idsOfLevel(agentId: string, level: string, limit: number): Promise<readonly string[]> {
+  /** `level` empty: all, notes too. In the order of their ids. */
+  async idsOfLevel(agentId: string, level: string, after: string, limit: number): Promise<readonly string[]> {
     return ids(
       await this.#db.all`SELECT id FROM memory_entry
-        WHERE agent_id = ${agentId} AND superseded_by = '' AND (${level} = '' OR level = ${level}) LIMIT ${limit}`,
+        WHERE agent_id = ${agentId} AND superseded_by = '' AND (${level} = '' OR level = ${level}) AND id > ${after}
+        ORDER BY id LIMIT ${limit}`,
     )
   }
   /** All that is kept for a person, what was superseded too. */

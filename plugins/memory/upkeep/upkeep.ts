@@ -9,7 +9,7 @@ import { similarityOfWords } from '../retrieval/retrieval.ts'
 import { cosineOfBytes } from '../vectors/vector.ts'
 import type { MemoryService } from '../entries/service.ts'
 import type { MemoryStore } from '../entries/store.ts'
-import type { AgentRemoval } from '../removal/removal.ts'
+import type { MemoryRemoval } from '../removal/removal.ts'
 import type { UpkeepStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -23,7 +23,7 @@ export interface UpkeepDeps {
   readonly store: MemoryStore
   readonly rows: UpkeepStore
   readonly memories: MemoryService
-  readonly removal: Pick<AgentRemoval, 'later'>
+  readonly removal: Pick<MemoryRemoval, 'later'>
   readonly agents: Agents
   readonly audit: Pick<Audit, 'entry'>
   readonly settings: Settings
@@ -143,10 +143,10 @@ export class Upkeep {
   async clear(agentId: string, level: MemoryLevel | undefined, by: string): Promise<number> {
     const { rows, memories, audit } = this.#deps
     let deleted = 0
-    for (;;) {
-      const ids = await rows.idsOfLevel(agentId, level ?? '', BATCH)
-      if (ids.length === 0) break
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const ids: readonly string[] = await rows.idsOfLevel(agentId, level ?? '', after, BATCH)
       deleted += (await memories.forget(ids, by)).deleted
+      after = ids.at(-1)
     }
     if (level === undefined)
       await rows.commit([

@@ -3,7 +3,6 @@ import { jsonColumn, nullableColumn, numberColumn, RowReader } from 'svc/interna
 import { sqlPart } from 'svc/sdk'
 import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import { idSet, isKept, matching } from '../store.ts'
-import type { Sized } from '../removal/slices.ts'
 import type { Narrowing } from './scopes.ts'
 
 /** Of the newest memories with a word, how many are looked at where a time has to fit, which no mark says. */
@@ -72,22 +71,8 @@ export class WordStore {
   replace(text: IndexedText): readonly Statement[] {
     return [this.#db.sql`DELETE FROM memory_text WHERE memory_id = ${text.memoryId}`, this.add(text)]
   }
-  /** Takes the words of memories out that are about to be deleted: these statements alone may take long. */
-  remove(ids: readonly string[]): readonly Statement[] {
-    const set = idSet(ids)
-    return [
-      this.#db.sql`DELETE FROM memory_text WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
-      this.#db.sql`UPDATE memory_entry SET has_words = 0 WHERE id IN (SELECT key FROM json_each(${set}))`,
-    ]
-  }
-  /** How long the texts of these memories are, in the index. */
-  async sizes(ids: readonly string[]): Promise<readonly Sized[]> {
-    const rows = await this.#db.all`SELECT memory_id AS id, length(words) AS chars FROM memory_text
-      WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)}))`
-    return v.parse(v.array(v.object({ id: v.string(), chars: numberColumn })), rows)
-  }
 
-  /** Memories that an older version wrote, and those whose index was taken out for nothing. */
+  /** Memories that an older version wrote. */
   async unindexed(limit: number): Promise<readonly UnindexedRow[]> {
     return this.#unindexed.all(
       await this.#db.all`SELECT id, agent_id, user_id, session_id, level, category, tags, key, content FROM memory_entry

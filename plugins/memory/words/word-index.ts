@@ -3,7 +3,6 @@ import type { Statement } from 'svc/sdk'
 import type { JobOutcome, Queue } from '../../queue/contract.ts'
 import type { NewMemory } from '../contract.ts'
 import { WORDS_LANE } from '../lazy.ts'
-import { firstSlice } from '../removal/slices.ts'
 import { wordsOf } from './words.ts'
 import { marksOf } from './scopes.ts'
 import type { IndexedText, WordStore } from './store.ts'
@@ -35,20 +34,6 @@ export class WordIndex {
   /** For the batch that changes its content, behind that. */
   replace(memory: Text): readonly Statement[] {
     return this.#deps.store.replace(toText(memory))
-  }
-  /**
-   * Takes out the words of many that are about to be deleted, some at a time: to delete them all in one commit would
-   * keep others waiting. The last ones go with their memories.
-   */
-  async beforeForgetting(ids: readonly string[]): Promise<void> {
-    const { store } = this.#deps
-    for (let left = await store.sizes(ids); ;) {
-      const slice = firstSlice(left)
-      if (slice.length === left.length) return
-      await store.commit(store.remove(slice))
-      left = left.slice(slice.length)
-      await nextTurn()
-    }
   }
 
   /** Adds a job where memories are not in the index: those of an older version. */

@@ -5,6 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from '../../../core/schema/parse.ts'
+import { Graph } from '../../../plugins/memory/graph/service.ts'
+import { GraphStore } from '../../../plugins/memory/graph/store.ts'
 import { MemoryRequests } from '../../../plugins/memory/routes/requests.ts'
 import { Import } from '../../../plugins/memory/schema.ts'
 import { call } from '../../faults/home.ts'
@@ -29,25 +31,26 @@ const TABLES = [
   'removal',
 ] as const
 
+const open = async (engine: string): Promise<MemoryStage> => {
+  if (engine === 'SQLite') return openStage()
+  const database = await createTestDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  return openStage({}, { url: database.url })
+}
+const rows = async ({ db }: MemoryStage): Promise<Readonly<Record<string, number>>> => {
+  const counts = TABLES.map(async (table) => {
+    const [row] = await db.all<{ count: number }>(
+      Object.assign([`SELECT COUNT(*) AS count FROM memory_${table}`], { raw: [] }),
+    )
+    return [table, Number(row?.count)]
+  })
+  return Object.fromEntries(await Promise.all(counts))
+}
+
 describe.each(['SQLite', 'PostgreSQL'])('the memory of a removed agent on %s', (engine) => {
-  const open = async (): Promise<MemoryStage> => {
-    if (engine === 'SQLite') return openStage()
-    const database = await createTestDatabase()
-    onTestFinished(() => database[Symbol.asyncDispose]())
-    return openStage({}, { url: database.url })
-  }
-  const rows = async ({ db }: MemoryStage): Promise<Readonly<Record<string, number>>> => {
-    const counts = TABLES.map(async (table) => {
-      const [row] = await db.all<{ count: number }>(
-        Object.assign([`SELECT COUNT(*) AS count FROM memory_${table}`], { raw: [] }),
-      )
-      return [table, Number(row?.count)]
-    })
-    return Object.fromEntries(await Promise.all(counts))
-  }
   /** Sixty memories of Ann, with all that belongs to memories. */
   const filled = async () => {
-    const stage = await open()
+    const stage = await open(engine)
     const { memories, db } = { ...stage.opened, db: stage.db }
     const forAnn = { level: 'user', userId: 'ann' } as const
     const added = await memories.add(Array.from({ length: 60 }, (_, at) => memoryOf('a', `aubergine ${at}`, forAnn)))
@@ -135,47 +138,197 @@ describe.each(['SQLite', 'PostgreSQL'])('the memory of a removed agent on %s', (
   })
 })
 
-it('an agent is removed at once, its memory by a daemon that is killed meanwhile, and no copy has it', async () => {
-  const home = await mkdtemp(join(tmpdir(), 'svc-removal-'))
-  onTestFinished(() => rm(home, { recursive: true, force: true }))
-  await writeFile(join(home, 'config.toml'), '[plugins.memory]\nmax_memories_per_agent = 9000\n')
-  const file = join(home, 'data', 'svc.db')
-  const count = (table: string): number => {
-    const database = new Sqlite(file, { readonly: true })
-    try {
-      return Number(database.prepare(`SELECT COUNT(*) FROM ${table}`).pluck().get())
-    } finally {
-      database.close()
+describe.each(['SQLite', 'PostgreSQL'])('many memories that are forgotten together on %s', (engine) => {
+  const forAnn = { level: 'user', userId: 'ann' } as const
+  /** Thirty memories of the agent `a`, as many of it for Ann, notes, and a relation; with vectors. */
+  const filled = async () => {
+    const stage = await open(engine)
+    const { memories, notes } = stage.opened
+    const add = (more: object) =>
+      memories.add(
+        Array.from({ length: 30 }, (_, at) => memoryOf('a', `aubergine ${at} ${Object.keys(more).length}`, more)),
+      )
+    const own = await add({})
+    const ofAnn = await add(forAnn)
+    const [{ id: first = '' } = {}, { id: second = '' } = {}] = own
+    await memories.update(first, 'aubergine of now', 'ann', { kind: 'person', labels: [] })
+    const [newer] = await memories.add([memoryOf('a', 'aubergine for Ann', { ...forAnn, supersedes: second })])
+    await notes.put('a', 'soil', 'aubergines like it sandy', { kind: 'agent', labels: [] })
+    const graph = new Graph({
+      store: new GraphStore(stage.db, console),
+      settings: stage.opened.settings,
+      now: Date.now,
+    })
+    const triple = {
+      subject: 'Ann',
+      subject_type: 'person',
+      relation: 'eats',
+      object: 'aubergine',
+      object_type: 'thing',
     }
+    await graph.addTriples({ agentId: 'a', userId: 'ann', memoryId: ofAnn[3]?.id, labels: [] }, [triple])
+    await stage.embed('a')
+    const key = new MemoryRequests(stage.opened, { kind: 'operator' })
+    const contents = async (): Promise<readonly string[]> => {
+      const { memories: found } = await key.exported('a')
+      return found.map(({ content }) => content).toSorted()
+    }
+    const removeRest = async (): Promise<void> => {
+      const marks = await stage.db.all<{ agent_id: string }>`SELECT agent_id FROM memory_removal`
+      for (const { agent_id: id } of marks) await stage.opened.removal.run(id, AbortSignal.timeout(60_000))
+    }
+    return { stage, memories, notes, graph, key, contents, removeRest, first, second, newer }
   }
-  const bytes = async (): Promise<string> => {
-    const parts = [file, `${file}-wal`].map((name) => readFile(name, 'latin1').catch(() => ''))
-    return (await Promise.all(parts)).join('')
-  }
-  const LENGTH = 1_000
-  {
-    await using daemon = await startDaemon({ home })
-    const spawn = (name: string) => call(daemon, 'POST', '/api/agents', { manifest_toml: `name = "${name}"` })
-    const { agent_id: agent } = (await spawn('old')).body
-    const entries = Array.from({ length: LENGTH }, (_, at) => ({ content: `qwxaubergine ${at}` }))
-    const { status } = await call(daemon, 'POST', `/api/memory/agents/${agent}/import`, entries)
-    expect(status).toBe(200)
-    expect((await call(daemon, 'DELETE', `/api/agents/${agent}`)).status).toBe(200)
-    expect(count('memory_entry')).toBeGreaterThan(LENGTH / 2)
-    const { agent_id: again } = (await spawn('old')).body
-    expect((await call(daemon, 'GET', `/api/memory/agents/${again}`)).body.total).toBe(0)
-    expect((await call(daemon, 'GET', '/api/memory/search?q=qwxaubergine')).body.memories).toEqual([])
-    const before = count('memory_entry')
-    while (count('memory_entry') === before) await nextTurn()
-    await daemon.kill()
-  }
-  expect(count('memory_entry')).toBeGreaterThan(0)
-  expect(await bytes()).toContain('qwxaubergin')
-  await using daemon = await startDaemon({ home })
-  const { body } = await call(daemon, 'POST', '/api/backup', {}, 120_000)
-  expect([count('memory_entry'), count('memory_text'), count('memory_removal')]).toEqual([0, 0, 0])
-  const archive = await unpack(join(home, 'backups', body.filename))
-  expect(archive.get('data/svc.db')?.toString('latin1')).not.toContain('qwxaubergin')
-  await daemon.stop()
-  expect(await bytes()).not.toContain('qwxaubergin')
+
+  it('are found by nothing from the answer on, and are deleted in slices; what is written then stays', async () => {
+    const { stage, memories, notes, graph, key, contents, removeRest, first, second } = await filled()
+    const entries = Array.from({ length: 30 }, (_, at) => ({ content: `aubergine of a file ${at}` }))
+    await key.imported('a', entries)
+    const before = (await rows(stage))['entry']
+    expect(await key.clear('a')).toEqual({ status: 'deleted', agent_id: 'a', deleted: 91 })
+    expect(await rows(stage)).toMatchObject({ entry: before, tombstone: before, relation: 0, entity: 0 })
+
+    const text = { text: 'aubergine 3', limit: 100 }
+    const inTurn = { kind: 'agent', agentId: 'a', userId: 'ann' } as const
+    for (const reader of [operator, ann, inTurn]) expect(await memories.search({ ...text, reader })).toEqual([])
+    expect(await memories.similar(memoryOf('a', 'aubergine 3 2', forAnn), 9)).toEqual([])
+    expect(await key.list({}, { agentId: 'a' })).toMatchObject({ total: 0 })
+    expect(await key.list({}, { user: 'ann' })).toMatchObject({ total: 0 })
+    expect(await key.users({})).toMatchObject({ total: 0 })
+    expect(await key.stats('a')).toMatchObject({ total: 0, without_vector: 0 })
+    expect(await key.duplicates('a')).toMatchObject({ duplicate_groups: 0 })
+    expect(await key.exported('a')).toMatchObject({ count: 0, superseded: [] })
+    expect(await key.exportedOf('ann')).toMatchObject({ count: 0 })
+    expect(await notes.list('a', 9, 0)).toMatchObject({ total: 0 })
+    expect(await graph.query({ agentId: 'a', all: true }, {})).toEqual([])
+    expect(await key.forgetAll([first])).toEqual({ deleted: 0, failed: 1, total: 1 })
+    for (const id of [first, second]) {
+      await expect(key.find(id)).rejects.toThrow('no memory')
+      await expect(key.update(id, 'x')).rejects.toThrow('no memory')
+      expect(await key.history(id)).toMatchObject({ versions: [], deleted_by: expect.any(String) })
+    }
+    await expect(memories.add([memoryOf('a', 'newer', { supersedes: first })])).rejects.toThrow('no memory')
+
+    // The same note, the same file, and something new.
+    await notes.put('a', 'soil', 'aubergines of now', { kind: 'agent', labels: [] })
+    await key.imported('a', entries.slice(0, 2))
+    await memories.add([memoryOf('a', 'aubergine of now')])
+    const now = ['aubergine of a file 0', 'aubergine of a file 1', 'aubergine of now', 'aubergines of now']
+    expect(await contents()).toEqual(now)
+    await stage.embed('a')
+    expect(await memories.search({ ...text, text: 'aubergine', reader: operator })).toHaveLength(4)
+    await removeRest()
+    expect(await contents()).toEqual(now)
+    expect(await rows(stage)).toMatchObject({ entry: 4, text: 4, vector: 4, version: 0, removal: 0 })
+    expect(await memories.search({ ...text, text: 'aubergine', reader: operator })).toHaveLength(4)
+    expect(await key.history(second)).toMatchObject({ versions: [], deleted_by: expect.any(String) })
+  })
+
+  it('go with what they superseded at another level, and leave the other level', async () => {
+    const { stage, key, contents, removeRest, second, newer } = await filled()
+    expect(await key.clear('a', 'user')).toMatchObject({ deleted: 31 })
+    for (const id of [second, newer?.id ?? '']) await expect(key.find(id)).rejects.toThrow('no memory')
+    const kept = await contents()
+    expect(kept).toHaveLength(30)
+    await removeRest()
+    expect(await contents()).toEqual(kept)
+    expect((await rows(stage))['entry']).toBe(30)
+  })
+
+  it('of a person go in all agents, and no one else’s do', async () => {
+    const { stage, memories, key, contents, removeRest } = await filled()
+    await memories.add([
+      memoryOf('b', 'aubergine', forAnn),
+      memoryOf('b', 'aubergine', { level: 'user', userId: 'bob' }),
+    ])
+    expect(await key.forgetUser('ann')).toMatchObject({ deleted: 32 })
+    expect(await memories.search({ text: 'aubergine', limit: 100, reader: ann })).toEqual([])
+    expect(await key.users({})).toMatchObject({ total: 1, users: [{ user_id: 'bob' }] })
+    await removeRest()
+    expect(await contents()).toHaveLength(30)
+    expect((await rows(stage))['entry']).toBe(31)
+  })
+
+  it('are deleted in the commit that forgets them when they are few', async () => {
+    const { stage, key, first } = await filled()
+    const before = await rows(stage)
+    await key.forget(first)
+    expect(await rows(stage)).toMatchObject({ entry: (before['entry'] ?? 0) - 1, version: 0, removal: 0 })
+  })
+
+  it('are brought back by a backup before they are deleted', async () => {
+    const { key, contents, removeRest } = await filled()
+    const backup = parse(Import, { ...structuredClone(await key.exported('a')), restore: true })
+    const before = await contents()
+    await key.clear('a')
+    expect(await key.imported('a', backup)).toMatchObject({ imported: 62, conflicts: [] })
+    await removeRest()
+    expect(await contents()).toEqual(before)
+  })
+
+  it('come to an end with one that cannot be read', async () => {
+    const { stage, key, first } = await filled()
+    await stage.db.run`UPDATE memory_entry SET tags = 'no JSON' WHERE id = ${first}`
+    expect(await key.clear('a')).toMatchObject({ deleted: 61 })
+    await stage.db
+      .run`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, content, confidence, tags, source,
+        metadata, superseded_by, created_at, updated_at, accessed_at, access_count, strength, embedded_with)
+      VALUES ('broken', 'b', 'ann', '', 'user', 'x', 1, 'no JSON', '{}', '{}', '', '', '', 1, 0, 1, '')`
+    expect(await key.forgetUser('ann')).toMatchObject({ deleted: 1 })
+  })
 })
+
+it.each([
+  ['a removed agent', (agent: string) => `/api/agents/${agent}`],
+  ['an agent that stays', (agent: string) => `/api/memory/agents/${agent}`],
+  ['a person', () => '/api/memory/user/ann'],
+])(
+  'all memory of %s is gone at once, deleted by a daemon that is killed meanwhile, and in no copy',
+  async (_, path) => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-removal-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    await writeFile(join(home, 'config.toml'), '[plugins.memory]\nmax_memories_per_agent = 9000\n')
+    const file = join(home, 'data', 'svc.db')
+    const count = (table: string): number => {
+      const database = new Sqlite(file, { readonly: true })
+      try {
+        return Number(database.prepare(`SELECT COUNT(*) FROM ${table}`).pluck().get())
+      } finally {
+        database.close()
+      }
+    }
+    const bytes = async (): Promise<string> => {
+      const parts = [file, `${file}-wal`].map((name) => readFile(name, 'latin1').catch(() => ''))
+      return (await Promise.all(parts)).join('')
+    }
+    const LENGTH = 1_000
+    {
+      await using daemon = await startDaemon({ home })
+      const spawn = (name: string) => call(daemon, 'POST', '/api/agents', { manifest_toml: `name = "${name}"` })
+      const { agent_id: agent } = (await spawn('old')).body
+      const entries = Array.from({ length: LENGTH }, (_, at) => ({ content: `qwxaubergine ${at}`, user_id: 'ann' }))
+      const { status } = await call(daemon, 'POST', `/api/memory/agents/${agent}/import`, entries)
+      expect(status).toBe(200)
+      expect((await call(daemon, 'DELETE', path(agent))).status).toBe(200)
+      expect(count('memory_entry')).toBeGreaterThan(LENGTH / 2)
+      expect((await call(daemon, 'GET', '/api/memory')).body.total).toBe(0)
+      // Where it was removed one of its name is made again.
+      await spawn('old')
+      expect((await call(daemon, 'POST', '/api/memory', { content: 'rhubarb', agent_id: 'old' })).status).toBe(201)
+      expect((await call(daemon, 'GET', '/api/memory/search?q=qwxaubergine')).body.memories).toEqual([])
+      const before = count('memory_entry')
+      while (count('memory_entry') === before) await nextTurn()
+      await daemon.kill()
+    }
+    expect(count('memory_entry')).toBeGreaterThan(1)
+    expect(await bytes()).toContain('qwxaubergin')
+    await using daemon = await startDaemon({ home })
+    const { body } = await call(daemon, 'POST', '/api/backup', {}, 120_000)
+    expect([count('memory_entry'), count('memory_text'), count('memory_removal')]).toEqual([1, 1, 0])
+    expect((await call(daemon, 'GET', '/api/memory')).body.memories).toMatchObject([{ content: 'rhubarb' }])
+    const archive = await unpack(join(home, 'backups', body.filename))
+    expect(archive.get('data/svc.db')?.toString('latin1')).not.toContain('qwxaubergin')
+    await daemon.stop()
+    expect(await bytes()).not.toContain('qwxaubergin')
+  },
+)

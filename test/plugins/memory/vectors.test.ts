@@ -216,8 +216,9 @@ describe('places on SQLite', () => {
       added.slice(1).map(({ id }) => id),
       'a person',
     )
-    expect((await places(stage)).map(({ free }) => free)).toEqual([CHUNK - 1, CHUNK])
     expect(await finds(stage, '0~')).toEqual(['n0.'])
+    await stage.opened.removal.finish()
+    expect((await places(stage)).map(({ free }) => free)).toEqual([CHUNK - 1, CHUNK])
     await memories.add(Array.from({ length: CHUNK - 1 }, (_, at) => memoryOf('a', `n${at + 500}.`)))
     await stage.embed('a')
     expect((await places(stage)).map(({ free }) => free)).toEqual([0, CHUNK])
@@ -227,6 +228,7 @@ describe('places on SQLite', () => {
       all.map(({ id }) => id),
       'a person',
     )
+    await stage.opened.removal.finish()
     expect(await places(stage)).toEqual([
       { free: CHUNK, set: false },
       { free: CHUNK, set: false },

@@ -153,6 +153,8 @@ describe.each(['SQLite', 'PostgreSQL'])('the index of words on %s', (engine) => 
         'a person',
       ),
     ).toMatchObject({ deleted: 60 })
+    expect(await finds(stage, 'number 59')).not.toContain('number 59')
+    await stage.opened.removal.finish()
     expect(await indexed(stage)).toBe(70)
   })
 })

@@ -12,7 +12,7 @@ const SIGNS = 20
 const MarkRow = v.object({ agent_id: v.string() })
 const SizedRow = v.object({ id: v.string(), chars: numberColumn })
 
-/** The statements that delete the memory of removed agents, some rows at a time. They touch nothing of other agents. */
+/** The statements that delete the memory of removed agents, some rows at a time, and memories that are forgotten. */
 export class RemovalStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -33,6 +33,27 @@ export class RemovalStore {
   }
   unmark(agentId: string): Statement {
     return this.#db.sql`DELETE FROM memory_removal WHERE agent_id = ${agentId}`
+  }
+
+  /** Of memories that are about to be forgotten, how long what the index has of them is. */
+  async indexed(ids: readonly string[]): Promise<readonly Sized[]> {
+    const rows = await this.#db.all`SELECT memory_id AS id, length(words) AS chars FROM memory_text
+      WHERE memory_id IN (SELECT key FROM json_each(${idSet(ids)}))`
+    return v.parse(v.array(SizedRow), rows)
+  }
+  /** All that holds the words of memories. */
+  drop(ids: readonly string[]): readonly Statement[] {
+    const set = idSet(ids)
+    return [
+      this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
+    ]
+  }
+  /** Makes memories those of another agent, with nothing by which one could be taken for another. */
+  give(ids: readonly string[], agentId: string): Statement {
+    return this.#db.sql`UPDATE memory_entry SET agent_id = ${agentId}, user_id = '', key = NULL, idempotency_key = NULL
+      WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
   }
 
   async entries(agentId: string): Promise<readonly Sized[]> {
