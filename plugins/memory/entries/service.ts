@@ -31,7 +31,7 @@ export interface MemoryDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly settings: Settings
-  readonly removal: Pick<MemoryRemoval, 'forget' | 'release'>
+  readonly removal: Pick<MemoryRemoval, 'forget' | 'release' | 'replace'>
   readonly now: () => number
   /** Told once it is on disk. */
   readonly changed: (
@@ -111,7 +111,7 @@ export class MemoryService implements Memories {
   }
 
   async update(id: string, content: string, by: string, source: MemorySource): Promise<Memory> {
-    const { store, audit, settings, now, wordIndex, embedLater } = this.#deps
+    const { store, audit, settings, now, removal, wordIndex, embedLater } = this.#deps
     const memory = await this.#require(id)
     if (memory.supersededBy !== undefined)
       throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
@@ -123,6 +123,7 @@ export class MemoryService implements Memories {
     const [, replaced] = await store.commit([
       store.keepVersion(id, by, at),
       store.replace(id, content, source, at),
+      ...(await removal.replace(id)),
       ...wordIndex.replace({ ...memory, content }),
       store.dropVersions(id, settings.max_versions),
       audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),

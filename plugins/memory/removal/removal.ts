@@ -3,7 +3,7 @@ import { toIso } from 'svc/internal'
 import type { Statement } from 'svc/sdk'
 import type { Queue } from '../../queue/contract.ts'
 import { REMOVAL_LANE } from '../lazy.ts'
-import { firstSlice } from './slices.ts'
+import { areFew, firstSlice } from './slices.ts'
 import type { Sized } from './slices.ts'
 import type { RemovalStore } from './rows/store.ts'
 
@@ -40,10 +40,16 @@ export class MemoryRemoval {
   /** For the batch that forgets memories: they are deleted in it when they are few, else found by nothing from then on. */
   async forget(ids: readonly string[]): Promise<readonly Statement[]> {
     const { store, newId } = this.#deps
-    const indexed = await store.indexed(ids)
-    if (firstSlice(indexed).length === indexed.length) return store.drop(ids)
+    if (areFew(await store.indexed(ids))) return store.drop(ids)
     const bucket = `${FORGOTTEN}${newId()}`
     return [store.give(ids, bucket), ...this.later(bucket)]
+  }
+  /** For the batch that changes a content, before that: a long one is taken out of the index later. */
+  async replace(id: string): Promise<readonly Statement[]> {
+    const { store, newId } = this.#deps
+    if (areFew(await store.indexed([id]))) return []
+    const bucket = `${FORGOTTEN}${newId()}`
+    return [...store.giveWords(id, newId(), bucket), ...this.later(bucket)]
   }
   /** In the background: it rests as long as it works. */
   async run(agentId: string, signal: AbortSignal): Promise<void> {
@@ -98,6 +104,8 @@ export class MemoryRemoval {
   async #removeSlice(found: readonly Sized[]): Promise<number> {
     const { store } = this.#deps
     const ids = firstSlice(found)
+    const [only = ''] = ids
+    if (ids.length === 1) while (await store.shorten(only)) await nextTurn()
     while (!store.isSliceOfVersions(await store.countVersions(ids))) {
       await store.commit([store.dropVersions(ids)])
       await nextTurn()

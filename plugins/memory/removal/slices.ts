@@ -7,6 +7,11 @@ export interface Sized {
   readonly chars: number
 }
 
+/** Whether taking the words of these out of the index keeps nobody waiting. */
+export function areFew(memories: readonly Sized[]): boolean {
+  return memories.length <= MAX_MEMORIES && memories.reduce((sum, { chars }) => sum + chars, 0) <= MAX_CHARS
+}
+
 /** The first ids that fit into one commit, at least one. */
 export function firstSlice(memories: readonly Sized[]): readonly string[] {
   const ids: string[] = []

@@ -256,6 +256,35 @@ describe.each(['SQLite', 'PostgreSQL'])('many memories that are forgotten togeth
     expect(await rows(stage)).toMatchObject({ entry: (before['entry'] ?? 0) - 1, version: 0, removal: 0 })
   })
 
+  it('a long one too: its words are taken out of the index later, when it is forgotten or changed', async () => {
+    const { stage, memories, key, removeRest } = await filled()
+    const words = (name: string) => Array.from({ length: 1_400 }, (_, at) => `${name}${at}`).join(' ')
+    const [long] = await memories.add([memoryOf('b', words('quince'))])
+    const id = long?.id ?? ''
+    const before = await rows(stage)
+    await key.update(id, words('medlar'))
+    expect(await rows(stage)).toMatchObject({ text: (before['text'] ?? 0) + 1, removal: 1 })
+    const found = async (text: string) =>
+      (await memories.search({ text, limit: 9, reader: operator })).map(({ memory }) => memory.id)
+    expect(await found('quince7')).toEqual([])
+    expect(await found('medlar7')).toEqual([id])
+    await removeRest()
+    expect(await rows(stage)).toEqual({ ...before, version: (before['version'] ?? 0) + 1 })
+    expect(await found('medlar7')).toEqual([id])
+    expect((await key.history(id)).versions).toHaveLength(2)
+    await key.forget(id)
+    expect(await found('medlar7')).toEqual([])
+    await removeRest()
+    expect((await rows(stage))['text']).toBe((before['text'] ?? 0) - 1)
+    if (engine === 'PostgreSQL') return
+    await stage.db.run`INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)`
+    for (const word of ['quince', 'medlar'])
+      expect(
+        await stage.db.all`SELECT id FROM memory_words_data
+        WHERE instr(block, CAST(${word} AS BLOB)) > 0`,
+      ).toEqual([])
+  })
+
   it('are brought back by a backup before they are deleted', async () => {
     const { key, contents, removeRest } = await filled()
     const backup = parse(Import, { ...structuredClone(await key.exported('a')), restore: true })

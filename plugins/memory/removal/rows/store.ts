@@ -8,8 +8,11 @@ import type { Sized } from '../slices.ts'
 /** Rows of a table of one commit: what one write keeps others waiting. Those of signs have some 10,000 bytes each. */
 const ROWS = 100
 const SIGNS = 20
+/** Different words that one commit takes out of the index of SQLite, which looks for each of them. */
+const WORDS = 100
 
 const MarkRow = v.object({ agent_id: v.string() })
+const TextRow = v.object({ id: numberColumn, words: v.string() })
 const SizedRow = v.object({ id: v.string(), chars: numberColumn })
 
 /** The statements that delete the memory of removed agents, some rows at a time, and memories that are forgotten. */
@@ -54,6 +57,37 @@ export class RemovalStore {
   give(ids: readonly string[], agentId: string): Statement {
     return this.#db.sql`UPDATE memory_entry SET agent_id = ${agentId}, user_id = '', key = NULL, idempotency_key = NULL
       WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
+  }
+
+  /** The words of a memory become those of one that is only there to be deleted. */
+  giveWords(id: string, newId: string, agentId: string): readonly Statement[] {
+    return [
+      this.#db
+        .sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, content, confidence, tags, source,
+          metadata, superseded_by, created_at, updated_at, accessed_at, access_count, strength, embedded_with)
+        SELECT CAST(${newId} AS TEXT), CAST(${agentId} AS TEXT), '', '', level, '', confidence, '[]', '{}', '{}', '',
+          created_at, updated_at, 0, 0, strength, '' FROM memory_entry WHERE id = ${id}`,
+      this.#db.sql`UPDATE memory_text SET memory_id = ${newId} WHERE memory_id = ${id}`,
+    ]
+  }
+  /** Takes some words of a long text out of the index of SQLite. Whether there were more than go with the memory. */
+  async shorten(id: string): Promise<boolean> {
+    if (this.#db.dialect !== 'sqlite') return false
+    const row = await this.#db.one`SELECT id, words FROM memory_text WHERE memory_id = ${id}`
+    const text = v.parse(v.optional(TextRow), row)
+    const words = text?.words.split(' ') ?? []
+    const different = new Set(words)
+    if (!text || different.size <= WORDS) return false
+    const taken = new Set([...different].slice(0, WORDS))
+    const those = (isTaken: boolean): string => words.filter((word) => taken.has(word) === isTaken).join(' ')
+    // The second statement makes up for the first one's count of texts.
+    await this.#db.batch([
+      this.#db
+        .sql`INSERT INTO memory_words (memory_words, rowid, words, scopes) VALUES ('delete', ${text.id}, ${those(true)}, '')`,
+      this.#db.sql`INSERT INTO memory_words (rowid, words, scopes) VALUES (${text.id}, '', '')`,
+      this.#db.sql`UPDATE memory_text SET words = ${those(false)} WHERE id = ${text.id}`,
+    ])
+    return true
   }
 
   async entries(agentId: string): Promise<readonly Sized[]> {
