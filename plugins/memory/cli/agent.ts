@@ -12,6 +12,12 @@ export async function agentIdOf(client: DaemonClient, text: string): Promise<str
   throw new Failure(exits.notFound, `there is no agent "${text}"`, `${commandLine('agent list')} shows those there are`)
 }
 
+/** The name of an agent by its id, which is the answer for one that is gone. */
+export async function agentNameOf(client: DaemonClient, agentId: string): Promise<string> {
+  const agents = await client.call('GET', '/api/agents', Agents)
+  return agents.find(({ id }) => id === agentId)?.name ?? agentId
+}
+
 /** What became of a file, in words. */
 export function fileFailure(file: string, error: unknown): Failure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
 import { agentIdOf } from './agent.ts'
+import { memoriesAre } from './memory.ts'
 
 const Merged = v.looseObject({ merged_count: v.number() })
 
@@ -13,7 +14,7 @@ export default defineCommand({
       client.call('POST', `/api/memory/agents/${await agentIdOf(client, args.agent)}/consolidate`, Merged),
     )
     if (args.json) printJson(answer)
-    else print(`${answer.merged_count} memories are deleted that said the same as another.`)
+    else print(`${memoriesAre(answer.merged_count)} deleted that said the same as another.`)
     return exits.ok
   },
 })

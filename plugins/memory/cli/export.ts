@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { callDaemon, clientArgs, commandLine, connect, defineCommand, exits, Failure, print, printJson } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 import { agentIdOf, fileFailure } from './agent.ts'
+import { memoriesAre } from './memory.ts'
 
 const Exported = v.looseObject({ count: v.number(), memories: v.array(v.unknown()) })
 
@@ -40,7 +41,7 @@ export default defineCommand({
       throw fileFailure(args.file, error)
     }
     if (args.json) printJson({ file: args.file, count: exported.count })
-    else print(`${exported.count} memories are in ${args.file}.`)
+    else print(`${memoriesAre(exported.count)} in ${args.file}.`)
     return exits.ok
   },
 })

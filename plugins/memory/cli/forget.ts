@@ -13,6 +13,7 @@ import {
 } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 import { agentIdOf } from './agent.ts'
+import { memoriesAre } from './memory.ts'
 
 const One = v.looseObject({ memory_id: v.string() })
 const All = v.looseObject({ deleted: v.number() })
@@ -51,8 +52,8 @@ export default defineCommand({
       return client.call('DELETE', await placeOf(client, { user, agent, level }), All)
     })
     if (args.json) printJson(answer)
-    else if ('memory_id' in answer) print(`Memory ${String(answer.memory_id)} is forgotten.`)
-    else print(`${String(answer['deleted'])} memories are forgotten.`)
+    else if (v.is(All, answer)) print(`${memoriesAre(answer.deleted)} forgotten.`)
+    else print(`Memory ${answer.memory_id} is forgotten.`)
     return exits.ok
   },
 })

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { callDaemon, clientArgs, connect, defineCommand, exits, Failure, print, printJson } from 'svc/cli'
 import { readJson } from 'svc/sdk'
 import { agentIdOf, fileFailure } from './agent.ts'
+import { memories, memoriesAre } from './memory.ts'
 
 const Imported = v.looseObject({
   imported: v.number(),
@@ -35,10 +36,12 @@ export default defineCommand({
     )
     if (args.json) printJson(answer)
     else if (args.restore) {
-      const verb = isDryRun ? 'would be restored' : 'are restored'
-      print(`${answer.imported} memories ${verb}, ${answer.unchanged} are there already.`)
+      const restored = isDryRun ? `${memories(answer.imported)} would be` : memoriesAre(answer.imported)
+      print(
+        `${restored} restored, ${answer.unchanged} of the file ${answer.unchanged === 1 ? 'is' : 'are'} there already.`,
+      )
       for (const { id, reason } of answer.conflicts) print(`Left out: memory ${id}: ${reason}`)
-    } else print(`${answer.imported} memories are imported.`)
+    } else print(`${memoriesAre(answer.imported)} imported.`)
     return exits.ok
   },
 })

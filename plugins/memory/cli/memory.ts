@@ -45,6 +45,10 @@ function shorten(text: string): string {
   return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS - 1)}…` : line
 }
 
+/** The beginning of a sentence about so many. */
+export const memoriesAre = (count: number): string => (count === 1 ? '1 memory is' : `${count} memories are`)
+export const memories = (count: number): string => (count === 1 ? '1 memory' : `${count} memories`)
+
 /** The `limit` of a query as the API takes it. */
 export const limitArg = { type: 'string', description: 'How many at most', valueHint: '10', default: '10' } as const
 export const levelArg = { type: 'string', description: 'Only user, session or agent', valueHint: 'level' } as const

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
+  commandLine,
   connect,
   defineCommand,
   escapeControls,
@@ -10,6 +11,7 @@ import {
   printJson,
   renderTime,
 } from 'svc/cli'
+import { agentNameOf } from './agent.ts'
 import { Entry, sourceOf } from './memory.ts'
 
 const Version = v.looseObject({ content: v.string(), written_at: v.string(), replaced_at: v.nullable(v.string()) })
@@ -21,17 +23,27 @@ export default defineCommand({
   examples: [['svc memory show 0190c9a4-6c1e-7f3a-9b7e-2f6f8d7a1c11', 'with what it said before']],
   async run(args) {
     const path = `/api/memory/items/${encodeURIComponent(args.id)}`
-    const { entry, history } = await callDaemon(await connect(args), async (client) => ({
-      entry: await client.call('GET', path, Entry),
-      history: await client.call('GET', `${path}/history`, History),
-    }))
+    const { entry, agent, history } = await callDaemon(await connect(args), async (client) => {
+      const found = await client.call('GET', path, Entry)
+      return {
+        entry: found,
+        agent: await agentNameOf(client, found.agent_id),
+        history: await client.call('GET', `${path}/history`, History),
+      }
+    })
+    const { sessionId } = entry.source
     if (args.json) printJson({ ...entry, versions: history.versions })
     else
       print(
         [
           escapeControls(entry.content),
           `level       ${entry.level}`,
+          `agent       ${escapeControls(agent)}`,
+          ...(entry.user_id === null ? [] : [`for         ${escapeControls(entry.user_id)}`]),
           `known from  ${sourceOf(entry)}`,
+          ...(typeof sessionId === 'string'
+            ? [`said in     ${commandLine(`session show ${sessionId} --agent ${agent}`)}`]
+            : []),
           `learnt      ${renderTime(entry.created_at)}`,
           `confidence  ${entry.confidence}, now ${entry.strength.toFixed(2)}`,
           ...(entry.category === null ? [] : [`category    ${entry.category}`]),

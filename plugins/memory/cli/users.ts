@@ -26,7 +26,7 @@ export default defineCommand({
     const path = `/api/memory/users?${queryOf({ limit: args.limit })}`
     const found = await callDaemon(await connect(args), (client) => client.call('GET', path, Users))
     if (args.json) printJson(found)
-    else if (found.users.length === 0) print('Nothing is kept for a person.')
+    else if (found.users.length === 0) print('Nothing is kept for anybody but you, the owner of the daemon.')
     else {
       const rows = found.users.map((user) => [
         escapeControls(user.user_id),

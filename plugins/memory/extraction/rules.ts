@@ -31,7 +31,18 @@ function sentencesOf(text: string): readonly string[] {
     from = match.index + match[0].length
   }
   sentences.push(text.slice(from))
-  return sentences.map((each) => each.replaceAll(/\s+/g, ' ').trim()).filter((each) => each.length >= MIN_CHARS)
+  return sentences
+    .map((each) => each.replaceAll(/\s+/g, ' ').trim())
+    .flatMap(apart)
+    .filter((each) => each.length >= MIN_CHARS)
+}
+
+const STATES = 'am|are|live|work|own|study|teach|speak|drive|play|prefer|like|love|hate'
+/** "I live in Graz and work at Acme": two facts, of which one may change without the other. */
+const TWO_STATES = new RegExp(`^(.*?\\b(I|we) (?:${STATES}) (?!to\\b)\\S.*?),? and (?=(?:${STATES}) \\S)(.*)$`, 'iu')
+function apart(sentence: string): readonly string[] {
+  const [, first, who, second] = (sentence.length <= MAX_CHARS && TWO_STATES.exec(sentence)) || []
+  return first === undefined ? [sentence] : [first, `${who} ${second}`]
 }
 
 const REMEMBER =

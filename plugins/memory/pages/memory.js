@@ -22,6 +22,8 @@ const NOTES = new Map([
 
 keepInAddress(byId('text'), byId('agent'))
 
+const LEVELS = { agent: 'of the agent', user: 'of a person', session: 'of a conversation' }
+
 /** Agents by their ids. */
 let names = new Map()
 
@@ -68,7 +70,7 @@ function render({ memories, total = memories.length, index }, text) {
 }
 
 function card(memory) {
-  const title = memory.key ?? memory.category ?? memory.level
+  const title = memory.key ?? (memory.category ?? 'memory').replaceAll('_', ' ')
   return element(
     'section',
     { className: 'card', 'aria-label': memory.content },
@@ -76,7 +78,7 @@ function card(memory) {
       'div',
       { className: 'card-top' },
       element('h2', {}, title),
-      element('span', { className: 'badge' }, memory.level),
+      element('span', { className: 'badge' }, LEVELS[memory.level]),
       memory.source.labels.length > 0 && element('span', { className: 'badge warn' }, 'from outside'),
     ),
     element('p', { className: 'quote' }, memory.content),
@@ -100,10 +102,18 @@ function card(memory) {
     ),
   )
 }
-/** Why it is known. */
+/** Why it is known, behind "known from". */
 function sourceOf({ kind, person, tool, file, turnId, labels }) {
-  const parts = [kind, person ?? tool ?? file, turnId && `turn ${turnId}`].filter(Boolean).join(' ')
-  return labels.length === 0 ? parts : `${parts} (${labels.join(', ')})`
+  const names = {
+    message: 'a message',
+    tool: `the tool ${tool ?? ''}`,
+    file: `the file ${file ?? ''}`,
+    person: person ?? 'somebody',
+    import: `an import ${person ? `by ${person}` : (file ?? '')}`,
+    agent: 'the agent',
+  }
+  const words = turnId ? `${names[kind].trim()}, turn ${turnId}` : names[kind].trim()
+  return labels.length === 0 ? words : `${words} (${labels.join(', ')})`
 }
 
 async function showHistory({ id }) {

@@ -83,6 +83,10 @@ describe('facts by rules', () => {
   })
 
   it.each([
+    ['I live in Graz and work at Acme.', 'I live in Graz.', 'I work at Acme.'],
+    ['We live in Graz, and love the hills there.', 'We live in Graz.', 'We love the hills there.'],
+    ['I live and work in Graz.', 'I live and work in Graz.'],
+    ['I like to live and work in Graz.', 'I like to live and work in Graz.'],
     ["I'm Ann Lee, a nurse from Graz.", "I'm Ann Lee, a nurse from Graz."],
     [
       'Our daughter Eva teaches maths, and our son Max is at sea.',
