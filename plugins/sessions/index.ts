@@ -88,7 +88,11 @@ export default definePlugin({
       hooks,
       now: () => new Date().toISOString(),
     })
-    const cleanupRules = { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent }
+    const cleanUp = async (): Promise<number> =>
+      (await import('./cleanup.ts')).cleanUp(
+        { db, log, store, sessions, agents, hooks },
+        { retentionDays: config.retention_days, maxPerAgent: config.max_sessions_per_agent },
+      )
     routes.add(
       branchRoute({
         db,
@@ -104,12 +108,12 @@ export default definePlugin({
         sessions,
         agents,
         contextMessages: config.context_messages,
-        cleanupRules,
+        cleanUp,
         measured: (context) => hooks.apply(SessionMeasured, context),
       }),
     )
     jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => {
-      await sessions.cleanup(cleanupRules)
+      await cleanUp()
     })
     hooks.on(AgentSpawning, ({ agent, statements, ...spawning }) => ({
       ...spawning,

@@ -70,4 +70,9 @@ export const migrations: readonly Migration[] = [
     id: '008-message-failed',
     sql: `CREATE INDEX sessions_message_failed ON sessions_message (session_id, turn_seq) WHERE turn_state = 'failed'`,
   },
+  {
+    // Branches that are being copied: without a session their messages are shown nowhere.
+    id: '009-branching',
+    sql: 'CREATE TABLE sessions_branching (session_id TEXT NOT NULL PRIMARY KEY, started_at TEXT NOT NULL)',
+  },
 ]

@@ -23,14 +23,14 @@ import {
   SessionView,
   Switched,
 } from './schema.ts'
-import type { CleanupRules, SessionService } from './service.ts'
+import type { SessionService } from './service.ts'
 import type * as Show from './show.ts'
 
 export interface SessionRouteDeps {
   readonly sessions: SessionService
   readonly agents: Agents
   readonly contextMessages: number
-  readonly cleanupRules: CleanupRules
+  readonly cleanUp: () => Promise<number>
   readonly measured: (context: SessionContext) => Promise<SessionContext>
 }
 
@@ -61,7 +61,7 @@ function activeRoute(deps: SessionRouteDeps): AnyRoute {
     summary: 'Read the active session of an agent',
     description:
       'The newest messages, oldest first; `before` takes the id of the first one to page back. ' +
-      '`message_count` counts the whole session.',
+      '`message_count` counts the whole session, and `has_earlier` says whether there is a page before this one.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,
@@ -253,7 +253,7 @@ function labelRoute(deps: SessionRouteDeps): AnyRoute {
   })
 }
 
-function cleanupRoute({ sessions, cleanupRules }: SessionRouteDeps): AnyRoute {
+function cleanupRoute({ cleanUp }: SessionRouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/sessions/cleanup',
@@ -266,7 +266,7 @@ function cleanupRoute({ sessions, cleanupRules }: SessionRouteDeps): AnyRoute {
     cost: 5,
     returns: Cleaned,
     async handle() {
-      return { sessions_deleted: await sessions.cleanup(cleanupRules) }
+      return { sessions_deleted: await cleanUp() }
     },
   })
 }

@@ -171,6 +171,8 @@ export const SessionView = v.object({
       pressure: v.string(),
     }),
   ),
+  /** Whether messages are shown before the first one of these. */
+  has_earlier: v.boolean(),
   messages: v.array(MessageView),
 })
 export const SessionItem = v.object({

@@ -3,7 +3,7 @@ import type { Hooks, Statement } from 'svc/sdk'
 import { randomUUID } from 'node:crypto'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import { SessionCleared, SessionRemoving, SessionReset } from './contract.ts'
+import { SessionCleared, SessionReset } from './contract.ts'
 import type { Message, Session, Sessions, Summary, TurnFailure } from './contract.ts'
 import type { MessageRow, SessionRow, SummaryRow } from './schema.ts'
 import type { SessionStore } from './store.ts'
@@ -12,13 +12,6 @@ import { toSummary } from './summary/store.ts'
 import type { SummaryStore } from './summary/store.ts'
 
 const START = { turn_seq: 0, seq: 0 }
-
-/** Which sessions of an agent are old; 0 switches a rule off. */
-export interface CleanupRules {
-  readonly retentionDays: number
-  /** The sessions with the newest messages stay. */
-  readonly maxPerAgent: number
-}
 
 export class SessionService implements Sessions {
   readonly #store: SessionStore
@@ -169,6 +162,12 @@ export class SessionService implements Sessions {
     return page.toReversed().map(toMessage)
   }
 
+  /** Whether any message is shown before this one. */
+  async hasEarlier(sessionId: string, messageId: string): Promise<boolean> {
+    const place = await this.#store.place(sessionId, messageId)
+    return place !== undefined && (await this.#store.before(sessionId, place, 1)).length > 0
+  }
+
   async order(sessionId: string, turnIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const found = await Promise.all(turnIds.map((turnId) => this.#store.ofTurn(sessionId, turnId)))
     return new Map(found.flatMap(([first]) => (first ? [[first.turn_id, first.turn_seq] as const] : [])))
@@ -228,31 +227,6 @@ export class SessionService implements Sessions {
       throw new Refusal('conflict', `Another session of this agent is labelled "${label}"`, {
         details: { session_id: other.id },
       })
-  }
-  /**
-   * Removes the sessions of removed agents, and those that the rules consider old. Keeps active sessions and those with
-   * an open turn. Returns the number of removed sessions.
-   */
-  async cleanup({ retentionDays, maxPerAgent }: CleanupRules): Promise<number> {
-    const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))
-    const before =
-      retentionDays === 0 ? '' : new Date(Date.parse(this.#now()) - retentionDays * 86_400_000).toISOString()
-    const kept = new Map<string, number>()
-    let removed = 0
-    for (const row of await this.#store.byActivity()) {
-      const active = agents.get(row.agent_id)
-      const rank = (kept.get(row.agent_id) ?? 0) + 1
-      const old = row.active_at < before || (maxPerAgent > 0 && rank > maxPerAgent)
-      if (active !== undefined && (active === row.id || !old)) {
-        kept.set(row.agent_id, rank)
-        continue
-      }
-      const { busy } = await this.#hooks.apply(SessionRemoving, { sessionId: row.id, busy: false })
-      if (busy) continue
-      await this.remove({ id: row.id, agentId: row.agent_id })
-      removed++
-    }
-    return removed
   }
   async activate(agentId: string, sessionId: string): Promise<void> {
     await this.#audit.write({ event: 'session_changed', agentId, details: `session ${sessionId} is active` })

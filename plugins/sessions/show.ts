@@ -24,6 +24,7 @@ export async function show(
     measure(),
     sessions.page(sessionId, { limit, ...omitUndefined({ before }) }),
   ])
+  const [first] = page
   return {
     session_id: sessionId,
     agent_id: agentId,
@@ -36,6 +37,7 @@ export async function show(
     compacted_summary: summary?.text ?? null,
     summarized_messages: summary?.messageCount ?? 0,
     ...omitUndefined({ context: context.use }),
+    has_earlier: page.length >= limit && first !== undefined && (await sessions.hasEarlier(sessionId, first.id)),
     messages: toView(page),
   }
 }

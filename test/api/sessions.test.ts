@@ -208,21 +208,26 @@ describe('a session read in pages', () => {
     for (let n = 0; n < 6; n++) await say(agent, `m${n}`)
     const id = await active(agent)
     const seen: string[] = []
+    const pages: boolean[] = []
     for (let before = ''; ;) {
       const { body } = await stage.host.json(
         'GET',
         `/api/sessions/${id}?limit=5${before === '' ? '' : `&before=${before}`}`,
       )
-      if (body.messages.length === 0) break
+      pages.push(body.has_earlier)
       seen.unshift(
         ...body.messages.map((message: { role: string; content: string }) =>
           message.role === 'User' ? message.content : 'answer',
         ),
       )
+      if (body.has_earlier === false) break
       before = body.messages[0].id
     }
+    expect(pages).toEqual([true, true, false])
     expect(seen.filter((text) => text !== 'answer')).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5'])
     expect(seen).toHaveLength(12)
+    // As many as there are.
+    expect((await stage.host.json('GET', `/api/sessions/${id}?limit=12`)).body.has_earlier).toBe(false)
     for (const limit of ['0', '-1', 'x', '100000'])
       expect((await stage.host.json('GET', `/api/sessions/${id}?limit=${limit}`)).status).toBe(400)
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { newId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { Changes, Logger, Statement } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Journal } from '../../journal/contract.ts'
@@ -10,6 +10,11 @@ import type { SessionService } from '../service.ts'
 import type { BranchStore, MessageCopy, PlaceRow } from './store.ts'
 
 const MAX_TITLE = 60
+/** What one transaction copies: others have their turn between two. */
+const SLICE_MESSAGES = 200
+const SLICE_CHARS = 500_000
+/** No copying takes so long: it was cut off. */
+const ABANDONED_MS = 3_600_000
 
 export interface BranchDeps {
   readonly store: BranchStore
@@ -19,7 +24,9 @@ export interface BranchDeps {
   readonly journal: () => Journal | undefined
   /** That are copied, results of tools included. */
   readonly maxMessages: number
-  readonly commit: (statements: readonly Statement[]) => Promise<void>
+  readonly commit: (statements: readonly Statement[]) => Promise<readonly Changes[]>
+  readonly log: Pick<Logger, 'error'>
+  readonly now: () => number
 }
 export interface BranchOptions {
   /** Id or number of the last message that is copied; by default the last one that is complete. */
@@ -48,21 +55,65 @@ export async function branchSession(deps: BranchDeps, source: Session, options: 
   const label = options.label ?? (await freeLabel(sessions, source))
   if (await sessions.findByLabel(source.agentId, label))
     throw new Refusal('conflict', `Another session of this agent is labelled "${label}": choose another label`)
-  await commit([
-    ...sessions.ensure(id, source.agentId, { label }),
-    ...copies.map((copy) => store.copy(id, copy)),
-    store.count(id, copies.length),
-    ...(await summaryOf(store, source.id, id, copies)),
-    audit.entry({
-      event: 'session_changed',
-      agentId: source.agentId,
-      details: `session ${id} branched from ${source.id} at message ${last.from.id}, ${id} is active`,
-    }),
-  ])
+  await removeAbandoned(deps)
+  await commit(store.begin(id, new Date(deps.now()).toISOString()))
+  try {
+    await copyInSlices(deps, id, copies)
+    await commit([
+      ...sessions.ensure(id, source.agentId, { label }),
+      store.count(id, copies.length),
+      ...(await summaryOf(store, source.id, id, copies)),
+      store.end(id),
+      audit.entry({
+        event: 'session_changed',
+        agentId: source.agentId,
+        details: `session ${id} branched from ${source.id} at message ${last.from.id}, ${id} is active`,
+      }),
+    ])
+  } catch (error) {
+    await commit(store.discard(id)).catch((failure: unknown) =>
+      deps.log.error('the copies of a branch that was not made are removed later', failure),
+    )
+    throw error
+  }
   await agents.activate(source.agentId, id)
   const branch = await sessions.find(id)
   if (!branch) throw new Refusal('session_not_found', 'The new session was deleted meanwhile')
   return branch
+}
+
+/** What was copied when a daemon ended belongs to no conversation. */
+export async function removeAbandoned({
+  store,
+  commit,
+  now,
+}: Pick<BranchDeps, 'store' | 'commit' | 'now'>): Promise<void> {
+  const abandoned = await store.abandoned(new Date(now() - ABANDONED_MS).toISOString())
+  for (const id of abandoned) await commit(store.discard(id))
+}
+
+/** Throws `conflict` when a message went meanwhile. Until there is a session with this id nobody sees its messages. */
+async function copyInSlices({ store, commit }: BranchDeps, id: string, copies: readonly MessageCopy[]): Promise<void> {
+  for (const slice of slicesOf(copies)) {
+    const copied = await commit(slice.map((copy) => store.copy(id, copy)))
+    if (copied.some(({ changes }) => changes === 0))
+      throw new Refusal('conflict', 'Messages of this conversation were deleted meanwhile: branch it again')
+  }
+}
+
+function* slicesOf(copies: readonly MessageCopy[]): Generator<readonly MessageCopy[]> {
+  let slice: MessageCopy[] = []
+  let chars = 0
+  for (const copy of copies) {
+    if (slice.length === SLICE_MESSAGES || (slice.length > 0 && chars + copy.from.chars > SLICE_CHARS)) {
+      yield slice
+      slice = []
+      chars = 0
+    }
+    slice.push(copy)
+    chars += copy.from.chars
+  }
+  if (slice.length > 0) yield slice
 }
 
 /** How many of the messages are copied, with the results of the last one's tools. */

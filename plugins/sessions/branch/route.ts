@@ -67,7 +67,7 @@ export const branchRoute = (deps: BranchRouteDeps): AnyRoute =>
       const { db, log, sessions } = deps
       const source = await sessions.require(params.id)
       const branch = await branchSession(
-        { ...deps, store: new BranchStore(db, log), commit: async (statements) => void (await db.batch(statements)) },
+        { ...deps, store: new BranchStore(db, log), commit: (statements) => db.batch(statements), now: Date.now },
         source,
         { ...body, id: effectId },
       )

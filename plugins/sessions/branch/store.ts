@@ -1,8 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { SummaryRow } from '../schema.ts'
 import { MessageRow, SummaryRow as SummaryRowSchema } from '../schema.ts'
+
+/** Rows of one statement: others have their turn between two. */
+const PAGE = 1000
+const START = { turn_seq: 0, seq: 0 }
 
 const PlaceRow = v.object({
   id: v.string(),
@@ -11,8 +16,10 @@ const PlaceRow = v.object({
   seq: v.number(),
   role: v.string(),
   turn_state: v.nullable(v.string()),
+  chars: v.number(),
 })
 export type PlaceRow = v.InferOutput<typeof PlaceRow>
+type Place = Pick<PlaceRow, 'turn_seq' | 'seq'>
 /** A message of the new session, made from one of the old. */
 export interface MessageCopy {
   readonly from: PlaceRow
@@ -39,10 +46,20 @@ export class BranchStore {
 
   /** The oldest messages that are shown, without their texts. */
   async places(sessionId: string, limit: number): Promise<readonly PlaceRow[]> {
+    const places: PlaceRow[] = []
+    for (let page: readonly PlaceRow[] = []; ; await setImmediate()) {
+      const size = Math.min(PAGE, limit - places.length)
+      page = await this.#placesAfter(sessionId, places.at(-1) ?? START, size)
+      places.push(...page)
+      if (page.length < size || places.length === limit) return places
+    }
+  }
+  async #placesAfter(sessionId: string, { turn_seq, seq }: Place, limit: number): Promise<readonly PlaceRow[]> {
     return v.parse(
       v.array(PlaceRow),
-      await this.#db.all`SELECT id, turn_id, turn_seq, seq, role, turn_state FROM sessions_message
+      await this.#db.all`SELECT id, turn_id, turn_seq, seq, role, turn_state, chars FROM sessions_message
         WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed'
+          AND (turn_seq, seq) > (${turn_seq}, ${seq})
         ORDER BY turn_seq, seq LIMIT ${limit}`,
     )
   }
@@ -61,6 +78,31 @@ export class BranchStore {
     )
   }
 
+  /** Before the first copy. What an attempt for the same session left when it was cut off goes. */
+  begin(id: string, at: string): readonly Statement[] {
+    return [
+      ...this.discard(id),
+      this.#db.sql`INSERT INTO sessions_branching (session_id, started_at) VALUES (${id}, ${at})`,
+    ]
+  }
+  /** Together with the session itself. */
+  end(id: string): Statement {
+    return this.#db.sql`DELETE FROM sessions_branching WHERE session_id = ${id}`
+  }
+  /** Removes the copies for a session that was not made. */
+  discard(id: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM sessions_message
+        WHERE session_id = ${id} AND NOT EXISTS (SELECT 1 FROM sessions_session s WHERE s.id = ${id})`,
+      this.end(id),
+    ]
+  }
+  /** The sessions whose copying began before this time and did not end. */
+  async abandoned(before: string): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT session_id FROM sessions_branching WHERE started_at < ${before}`
+    return v.parse(v.array(v.object({ session_id: v.string() })), rows).map(({ session_id: id }) => id)
+  }
+
   /** An interrupted turn stays where it can be retried: its copy is only cut. */
   copy(sessionId: string, { from, id, turnId, turnSeq, seq }: MessageCopy): Statement {
     return this.#db.sql`INSERT INTO sessions_message
@@ -69,10 +111,9 @@ export class BranchStore {
         CASE WHEN mark = 'interrupted' THEN 'cut' ELSE mark END, chars, created_at
       FROM sessions_message WHERE id = ${from.id}`
   }
-  /** Counts what was copied: a message may have been deleted meanwhile. */
-  count(sessionId: string, appended: number): Statement {
-    return this.#db.sql`UPDATE sessions_session SET appended = ${appended}, message_count = (
-        SELECT count(*) FROM sessions_message m WHERE m.session_id = ${sessionId}) WHERE id = ${sessionId}`
+  count(sessionId: string, copied: number): Statement {
+    return this.#db.sql`UPDATE sessions_session SET appended = ${copied}, message_count = ${copied}
+      WHERE id = ${sessionId}`
   }
   copySummary(
     sessionId: string,

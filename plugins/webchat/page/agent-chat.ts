@@ -1,4 +1,4 @@
-import { ApiError, explain, MAX_PAGE_MESSAGES, pageMessages } from './api.ts'
+import { ApiError, explain, MAX_PAGE_MESSAGES } from './api.ts'
 import type { Api, NewMessage } from './api.ts'
 import { splitAttached } from './attached.ts'
 import type { AttachedFile } from './attached.ts'
@@ -210,7 +210,7 @@ export class AgentChat {
     if (era !== this.#era || this.#newest === undefined) return
     this.#earlier = [...view.messages, ...this.#earlier]
     const messages = [...this.#earlier, ...this.#newest.messages]
-    this.more.set(view.messages.length > 0)
+    this.more.set(view.has_earlier)
     // Entries are identified by their position, and every position has changed.
     this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
     this.#asked.clear()
@@ -549,7 +549,7 @@ export class AgentChat {
     const overlap = known.findIndex(({ id }) => id !== undefined && id === first)
     this.#earlier = overlap > 0 ? known.slice(0, overlap) : []
     this.#newest = view
-    if (this.#earlier.length === 0) this.more.set(view.message_count > pageMessages)
+    if (this.#earlier.length === 0) this.more.set(view.has_earlier)
     return [...this.#earlier, ...view.messages]
   }
 

@@ -43,6 +43,7 @@ export const SessionView = v.object({
   active: v.optional(v.boolean(), true),
   message_count: v.number(),
   created_at: v.optional(v.nullable(v.string())),
+  has_earlier: v.boolean(),
   messages: v.array(SessionMessage),
 })
 export type SessionMessage = v.InferOutput<typeof SessionMessage>

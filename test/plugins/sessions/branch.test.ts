@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { Statement } from '../../../core/storage/database.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
-import { branchSession } from '../../../plugins/sessions/branch/branch.ts'
+import type { EngineName } from '../../core/storage/engines.ts'
+import { branchSession, removeAbandoned } from '../../../plugins/sessions/branch/branch.ts'
 import type { BranchDeps } from '../../../plugins/sessions/branch/branch.ts'
 import { BranchStore } from '../../../plugins/sessions/branch/store.ts'
 import type { Message } from '../../../plugins/sessions/contract.ts'
@@ -17,31 +19,53 @@ const text = (id: string, turnId: string, role: Message['role'], ...more: Messag
   blocks: [{ type: 'text', text: id, labels: ['UserInput'] }, ...more],
 })
 
+async function openSessions(engine: EngineName) {
+  const { database } = await open(engine)
+  await database.migrate('sessions', migrations)
+  const { log } = recorder()
+  const store = new SessionStore(database.sql, log)
+  const nothing = database.sql.sql`UPDATE sessions_session SET label = label WHERE id = ''`
+  const agents = { require: async () => ({ id: 'a' }), activate: async () => undefined }
+  const sessions = new SessionService({
+    store,
+    summaries: new SummaryStore(database.sql, log),
+    agents,
+    audit: { entry: () => nothing },
+    hooks: {},
+    now: () => '2026-02-02T00:00:00.000Z',
+  } as never)
+  const deps = {
+    store: new BranchStore(database.sql, log),
+    sessions,
+    agents,
+    audit: { entry: () => nothing },
+    journal: () => ({ open: async () => [] }),
+    maxMessages: 1000,
+    commit: (statements: readonly Statement[]) => database.sql.batch(statements),
+    log,
+    now: () => Date.parse('2026-02-02T00:00:00.000Z'),
+  } as unknown as BranchDeps
+  /** A conversation of so many messages. */
+  const talk = async (count: number) => {
+    const said = Array.from({ length: count }, (_, n) => text(`m${n}`, `t${n}`, 'user'))
+    await store.commit([
+      ...sessions.ensure('old', 'a', { label: 'Boats' }),
+      ...said.flatMap((message) => sessions.append('old', message, { opens: true })),
+    ])
+    return sessions.require('old')
+  }
+  const rowsOf = async (id: string): Promise<number> => {
+    const row = await database.sql.one<{
+      n: unknown
+    }>`SELECT count(*) AS n FROM sessions_message WHERE session_id = ${id}`
+    return Number(row?.n)
+  }
+  return { database, store, sessions, deps, talk, rowsOf }
+}
+
 describe.each(engines)('on %s', (engine) => {
   it('a branch has the summary up to its end, labels and order; a call without a result is refused', async () => {
-    const { database } = await open(engine)
-    await database.migrate('sessions', migrations)
-    const { log } = recorder()
-    const store = new SessionStore(database.sql, log)
-    const nothing = database.sql.sql`UPDATE sessions_session SET label = label WHERE id = ''`
-    const agents = { require: async () => ({ id: 'a' }), activate: async () => undefined }
-    const sessions = new SessionService({
-      store,
-      summaries: new SummaryStore(database.sql, log),
-      agents,
-      audit: { entry: () => nothing },
-      hooks: {},
-      now: () => '2026-02-02T00:00:00.000Z',
-    } as never)
-    const deps = {
-      store: new BranchStore(database.sql, log),
-      sessions,
-      agents,
-      audit: { entry: () => nothing },
-      journal: () => ({ open: async () => [] }),
-      maxMessages: 10,
-      commit: (statements: never) => database.sql.batch(statements),
-    } as unknown as BranchDeps
+    const { store, sessions, deps } = await openSessions(engine)
     const call = { type: 'call', id: 'c', tool: 'look', args: {} } as const
     await store.commit([
       ...sessions.ensure('old', 'a', { label: 'Boats' }),
@@ -74,5 +98,70 @@ describe.each(engines)('on %s', (engine) => {
     expect((await sessions.page(branch.id, { limit: 10 })).map(({ id }) => id).at(-1)).toBe('q3')
     // A branch is as new as its making, however old what it holds is.
     expect((await store.byActivity()).map(({ id }) => id)).toEqual([branch.id, 'old'])
+  })
+
+  it('copies in slices, between which others have their turn, and tells nobody of it before the end', async () => {
+    const { sessions, deps, talk } = await openSessions(engine)
+    const old = await talk(450)
+    const sizes: number[] = []
+    const shown: (number | undefined)[] = []
+    const commit: BranchDeps['commit'] = async (statements) => {
+      sizes.push(statements.length)
+      shown.push((await sessions.find('new'))?.messageCount)
+      return deps.commit(statements)
+    }
+    await branchSession({ ...deps, commit }, old, { id: 'new' })
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(200)
+    expect(sizes.filter((size) => size > 10)).toEqual([200, 200, 50])
+    expect(new Set(shown)).toEqual(new Set([undefined]))
+    expect(await sessions.require('new')).toMatchObject({ messageCount: 450 })
+    expect((await sessions.page('new', { limit: 1000 })).map(({ blocks }) => blocks)).toEqual(
+      (await sessions.page('old', { limit: 1000 })).map(({ blocks }) => blocks),
+    )
+  })
+
+  it('a copy that was cut off is no conversation; it can be made again, and what is left of it goes', async () => {
+    const { sessions, deps, talk, rowsOf } = await openSessions(engine)
+    const old = await talk(450)
+    /** As when the daemon is killed after the second slice: nothing is done afterwards. */
+    const cutOff = (id: string): Promise<void> =>
+      new Promise((resolve) => {
+        let count = 0
+        const commit: BranchDeps['commit'] = async (statements) => {
+          if (++count <= 3) return deps.commit(statements)
+          resolve()
+          return new Promise(() => undefined)
+        }
+        void branchSession({ ...deps, commit }, old, { id })
+      })
+    await cutOff('new')
+    await cutOff('other')
+    expect([await rowsOf('new'), await rowsOf('other')]).toEqual([400, 400])
+    expect((await sessions.list('a')).map(({ id }) => id)).toEqual(['old'])
+    await branchSession(deps, old, { id: 'new' })
+    expect([await rowsOf('new'), (await sessions.require('new')).messageCount]).toEqual([450, 450])
+    // It may be another daemon that is at it.
+    await removeAbandoned(deps)
+    expect(await rowsOf('other')).toBe(400)
+    await removeAbandoned({ ...deps, now: () => deps.now() + 2 * 3_600_000 })
+    expect([await rowsOf('other'), await rowsOf('new')]).toEqual([0, 450])
+  })
+
+  it('a copy that fails leaves nothing, also when the conversation is deleted meanwhile', async () => {
+    const { store, sessions, deps, talk, rowsOf } = await openSessions(engine)
+    const old = await talk(450)
+    let count = 0
+    const failing: BranchDeps['commit'] = async (statements) => {
+      if (++count === 3) throw new Error('no room')
+      return deps.commit(statements)
+    }
+    await expect(branchSession({ ...deps, commit: failing }, old, { id: 'new' })).rejects.toThrow('no room')
+    expect(await rowsOf('new')).toBe(0)
+    const deleting: BranchDeps['commit'] = async (statements) => {
+      if (++count === 7) await store.commit(store.clear('old'))
+      return deps.commit(statements)
+    }
+    await expect(branchSession({ ...deps, commit: deleting }, old, { id: 'new' })).rejects.toThrow('deleted meanwhile')
+    expect([await rowsOf('new'), await sessions.find('new')]).toEqual([0, undefined])
   })
 })

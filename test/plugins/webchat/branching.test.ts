@@ -94,3 +94,19 @@ test('a search brings me to the message, far up in a long conversation', async (
   ).toEqual([true, 0])
   expect(tab.complaints).toEqual([])
 })
+
+test('I see all of a long conversation, and nothing more is offered then', async () => {
+  const { page } = tab
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('heading', { name: /^Say something to/ }).waitFor()
+  const { body: agents } = await stage.host.json('GET', '/api/agents')
+  for (let n = 0; n < 51; n++)
+    await stage.host.json('POST', `/api/agents/${agents[0].id}/message`, { message: `question ${n}` })
+  await page.reload()
+  await page.locator('.bubble', { hasText: 'question 50' }).waitFor()
+  expect(await page.locator('.bubble').count()).toBe(50)
+  const earlier = page.getByRole('button', { name: 'Show earlier messages' })
+  await earlier.click()
+  await expect.poll(questions).toHaveLength(51)
+  await earlier.waitFor({ state: 'detached' })
+})
