@@ -199,15 +199,9 @@ export class AgentChanges {
   async replace(id: string, { toml, signedBy, envelope }: Opened): Promise<LoadedAgent> {
     checkManifestSize(toml, this.#deps.maxManifestBytes)
     this.#deps.signatures.admit(signedBy)
-    const { isOlder } = await import('./open-signed.ts')
-    const change = ({ name, manifest, row }: LoadedAgent): Change => {
-      const { version } = parseManifest(toml).document
-      // Yesterday's manifest has a good signature too.
-      if (row.signed_by !== null && signedBy !== null && isOlder(version, manifest.version))
-        throw new Refusal(
-          'conflict',
-          `agent "${name}" has version ${manifest.version} of its signed manifest; ${version} is older`,
-        )
+    const { checkNewer } = await import('./open-signed.ts')
+    const change = (agent: LoadedAgent): Change => {
+      checkNewer(agent, parseManifest(toml).document.version, signedBy)
       return {
         manifest_toml: toml,
         signed_by: signedBy,
@@ -222,19 +216,21 @@ export class AgentChanges {
   }
 
   /**
-   * The agent that a manifest would make, or make of this one. Throws what would refuse it, but for its signature, and
-   * writes nothing.
+   * The agent that a manifest would make, or make of this one. Throws what would refuse it, but for a missing signature,
+   * and writes nothing.
    */
-  async check(toml: string, id?: string): Promise<LoadedAgent> {
+  async check({ toml, signedBy, envelope }: Opened, id?: string): Promise<LoadedAgent> {
     checkManifestSize(toml, this.#deps.maxManifestBytes)
     const { hooks, registry } = this.#deps
     const before = id === undefined ? undefined : await this.#agents.require(id)
     const parsed = parseManifest(toml)
     await this.#checkAddresses(parsed.document, before?.manifest)
+    if (before) (await import('./open-signed.ts')).checkNewer(before, parsed.document.version, signedBy)
     if (before?.mode === 'Stable')
       checkPinned(before.name, parseManifest(before.manifestToml).document, parsed.document)
     const { name } = parsed.document
-    const row = before ? { ...before.row, name, manifest_toml: toml } : { ...newRow(parsed), id: NIL }
+    const known = before?.row ?? { ...newRow(parsed), id: NIL }
+    const row = { ...known, name, manifest_toml: toml, signed_by: signedBy, envelope }
     const holder = await this.#agents.findByName(name)
     if (holder && holder.id !== row.id) throw nameTaken(holder)
     if (before) await this.#changing(before, row, parsed, true)

@@ -12,7 +12,8 @@ const Edits = v.pipe(
 export type Edits = v.InferOutput<typeof Edits>
 
 export const Draft = v.object({
-  manifest_toml: v.string(),
+  manifest_toml: orAbsent(v.string()),
+  signed_manifest: orAbsent(v.pipe(v.unknown(), v.description('A signed manifest, in place of `manifest_toml`.'))),
   agent_id: orAbsent(v.pipe(v.string(), v.uuid(), v.description('The agent whose manifest it is to replace.'))),
   edits: orAbsent(
     v.pipe(

@@ -4,13 +4,18 @@ import { Refusal } from 'svc/sdk'
 import type { CheckedDraft, Draft, Edits, Fault } from './draft-schema.ts'
 import { checkManifestSize, readTable } from './manifest.ts'
 import type { AgentService } from './service.ts'
+import type { Opened } from './signing.ts'
 
-/** Says what making or changing an agent would say of a manifest, and writes nothing. */
+/**
+ * Says what making or changing an agent would say of a manifest, and makes and changes none. Throws, as they do, for a
+ * signature that is not believed.
+ */
 export async function checkDraft(
   agents: AgentService,
   limit: number,
-  { manifest_toml: given, agent_id: id, edits = {} }: Draft,
+  { manifest_toml: text, signed_manifest: signed, agent_id: id, edits = {} }: Draft,
 ): Promise<CheckedDraft> {
+  const { toml: given, ...signature } = await open(agents, text, signed, edits)
   checkManifestSize(given, limit)
   let toml = given
   let manifest: CheckedDraft['manifest'] = null
@@ -18,11 +23,27 @@ export async function checkDraft(
     manifest = readTable(given)
     toml = await applyEdits(given, edits)
     manifest = readTable(toml)
-    const agent = await agents.check(toml, id)
-    return { valid: true, manifest_toml: toml, manifest, faults: [], warnings: [...(await agents.warnings(agent))] }
+    const agent = await agents.check({ toml, ...signature }, id)
+    const warnings = [...(await agents.warnings(agent)), ...agents.unsigned(agent)]
+    return { valid: true, manifest_toml: toml, manifest, faults: [], warnings }
   } catch (error) {
     return { valid: false, manifest_toml: toml, manifest, faults: faultsOf(error, toml), warnings: [] }
   }
+}
+
+async function open(
+  agents: AgentService,
+  text: string | undefined,
+  signed: Draft['signed_manifest'],
+  edits: Edits,
+): Promise<Opened> {
+  if (signed === undefined) {
+    if (text === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest is needed')
+    return { toml: text, signedBy: null, envelope: null }
+  }
+  if (Object.keys(edits).length > 0)
+    throw new Refusal('invalid_request', 'edits: a signed manifest stays as it was signed')
+  return agents.open({ manifest_toml: text, signed_manifest: signed })
 }
 
 async function applyEdits(toml: string, edits: Edits): Promise<string> {

@@ -1,8 +1,14 @@
-import { Refusal } from 'svc/sdk'
+import * as v from 'valibot'
+import { parse, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import { parseManifest } from './manifest.ts'
+import { ManifestDocument } from './manifest-schema.ts'
+import { readTable } from './manifest.ts'
+import type { LoadedAgent } from './registry.ts'
 import type { Opened } from './signing.ts'
 import { readTrusted, SignatureProblem, verifyManifest } from './signing/envelope.ts'
+
+/** What the signature names. Faults elsewhere are for who makes the agent. */
+const Head = v.pick(ManifestDocument, ['name', 'version'])
 
 /** As `Signatures.open`. */
 export async function openSigned(
@@ -16,11 +22,11 @@ export async function openSigned(
     const { manifest, name, version, signer_id: signer, signer_public_key: key } = signed
     if (beside !== undefined && beside !== '' && beside !== manifest)
       throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
-    const { document } = parseManifest(manifest)
-    if (document.name !== name || document.version !== version)
+    const of = parse(Head, readTable(manifest), 'manifest')
+    if (of.name !== name || of.version !== version)
       throw new SignatureProblem(
         'altered',
-        `the manifest is of "${document.name}" ${document.version}, and the signature is for "${name}" ${version}`,
+        `the manifest is of "${of.name}" ${of.version}, and the signature is for "${name}" ${version}`,
       )
     return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})`, envelope: JSON.stringify(signed) }
   } catch (error) {
@@ -31,11 +37,20 @@ export async function openSigned(
   }
 }
 
+/** Throws `conflict` for a signed manifest that is older than that of the agent: yesterday's has a good signature too. */
+export function checkNewer({ name, manifest, row }: LoadedAgent, version: string, signedBy: string | null): void {
+  if (row.signed_by === null || signedBy === null || !isOlder(version, manifest.version)) return
+  throw new Refusal(
+    'conflict',
+    `agent "${name}" has version ${manifest.version} of its signed manifest; ${version} is older`,
+  )
+}
+
 /**
  * Whether the first version is older than the second. Parts that are not numbers count as equal: only a version that is
  * certainly older gives a warning.
  */
-export function isOlder(version: string, than: string): boolean {
+function isOlder(version: string, than: string): boolean {
   const [one, other] = [version, than].map((text) => (text.split(/[-+]/, 1)[0] ?? '').split('.').map(Number))
   for (let at = 0; at < Math.max(one?.length ?? 0, other?.length ?? 0); at++) {
     const difference = (one?.[at] ?? 0) - (other?.[at] ?? 0)

@@ -98,8 +98,8 @@ function checkRoute(agents: AgentService, maxManifestBytes: number): AnyRoute {
     path: '/api/agents/validate',
     summary: 'Check a manifest without making or changing an agent',
     description:
-      'Answers 200 with every fault, ten at most, its line and its key. No signature is asked for. The text comes ' +
-      'back with the `edits` in it.',
+      'Answers 200 with every fault, ten at most, its line and its key. The signature of a signed one is checked and ' +
+      'refused as when the agent is made; none is asked for. The text comes back with the `edits` in it.',
     auth: 'bearer',
     effect: 'read',
     cost: 2,

@@ -203,8 +203,8 @@ export class AgentService implements Agents {
   }
 
   /** As `AgentChanges.check`. */
-  async check(manifestToml: string, id?: string): Promise<LoadedAgent> {
-    return (await this.#changes()).check(manifestToml, id)
+  async check(opened: Opened, id?: string): Promise<LoadedAgent> {
+    return (await this.#changes()).check(opened, id)
   }
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
   async spawn(manifestToml: string, options: SpawnOptions = {}): Promise<LoadedAgent> {

@@ -40,16 +40,18 @@ export class Signatures {
   admit(signedBy: string | null): void {
     if (signedBy !== null || this.#config.policy !== 'require') return
     enforced('manifest_signing')
-    throw new Refusal(
-      'forbidden',
-      'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest ' +
-        `(\`${commandName()} manifest sign\`)`,
-    )
+    throw new Refusal('forbidden', unsigned())
   }
 
   /** The warning about a manifest without a signature. There is none where nobody could have signed. */
   warnings(signedBy: string | null): readonly string[] {
-    const isExpected = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
-    return isExpected && signedBy === null ? ['the manifest is not signed'] : []
+    const { policy, trusted_signers: trusted } = this.#config
+    if (signedBy !== null || policy === 'off') return []
+    if (policy === 'require') return [unsigned()]
+    return trusted.length > 0 ? ['the manifest is not signed'] : []
   }
 }
+
+const unsigned = (): string =>
+  'manifest_signing.policy is "require": send the manifest signed by a trusted key as signed_manifest ' +
+  `(\`${commandName()} manifest sign\`)`

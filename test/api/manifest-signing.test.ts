@@ -71,6 +71,69 @@ describe('signed manifests', () => {
   })
 })
 
+describe('a check of a signed manifest', () => {
+  const check = (host: TestHost, body: object) => host.json('POST', '/api/agents/validate', body)
+
+  it('refuses what making the agent would refuse, in the same words, and makes nothing', async () => {
+    await using host = await start('require')
+    const envelope = signed('scout')
+    for (const body of [
+      { signed_manifest: { ...envelope, manifest: toml('scout').replace('system_time', '*') } },
+      { signed_manifest: { ...envelope, signature: '0'.repeat(128) } },
+      { signed_manifest: signed('scout', '1.0.0', '', generateSigner().privatePem) },
+      { signed_manifest: { ...envelope, signer_id: 'root' } },
+      { signed_manifest: 7 },
+      { signed_manifest: '{' },
+      { signed_manifest: envelope, manifest_toml: toml('other') },
+    ]) {
+      const made = await spawn(host, body)
+      expect(made.status).toBeGreaterThanOrEqual(400)
+      const { status, body: refused } = await check(host, body)
+      expect([status, refused.error.code, refused.error.message]).toEqual([
+        made.status,
+        made.body.error.code,
+        made.body.error.message,
+      ])
+    }
+    expect(await check(host, { signed_manifest: envelope })).toMatchObject({
+      status: 200,
+      body: { valid: true, manifest_toml: toml('scout'), warnings: [] },
+    })
+    expect((await host.json('GET', '/api/agents')).body).toHaveLength(1)
+  })
+
+  it('tells its faults, and that it is older than that of the agent', async () => {
+    await using host = await start('require')
+    const wrong = signed('scout', '1.0.0', '\n[model]\ntemperature = 9\n')
+    expect((await check(host, { signed_manifest: wrong })).body).toMatchObject({
+      valid: false,
+      faults: [{ key: 'model.temperature', line: 8 }],
+    })
+    const id = (await spawn(host, { signed_manifest: signed('scout', '1.2.0') })).body.agent_id
+    expect((await check(host, { signed_manifest: signed('scout', '1.1.0'), agent_id: id })).body).toMatchObject({
+      valid: false,
+      faults: [{ message: expect.stringContaining('1.1.0 is older') as string }],
+    })
+    expect((await check(host, { signed_manifest: signed('scout', '1.3.0'), agent_id: id })).body.valid).toBe(true)
+  })
+
+  it('changes no text that was signed, and needs a manifest', async () => {
+    await using host = await start('warn')
+    const edits = { description: 'x' }
+    expect((await check(host, { signed_manifest: signed('scout'), edits })).status).toBe(400)
+    expect((await check(host, {})).status).toBe(400)
+    expect((await check(host, { manifest_toml: toml('plain') })).body.warnings).toEqual(['the manifest is not signed'])
+  })
+
+  it('without a signature says that require needs one', async () => {
+    await using host = await start('require')
+    expect((await check(host, { manifest_toml: toml('plain') })).body).toMatchObject({
+      valid: true,
+      warnings: [expect.stringContaining('signed by a trusted key') as string],
+    })
+  })
+})
+
 describe('the policy', () => {
   it('require refuses unsigned manifests at every entry point', async () => {
     await using host = await start('require')

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
+  commandLine,
   connect,
   defineCommand,
   escapeControls,
@@ -12,7 +13,7 @@ import {
   printJson,
 } from 'svc/cli'
 import { requireAgent } from './client.ts'
-import { readManifestFile } from './manifest-file.ts'
+import { manifestBody, readManifestFile } from './manifest-file.ts'
 
 const Fault = v.object({
   message: v.string(),
@@ -28,7 +29,9 @@ export default defineCommand({
     manifest: {
       type: 'positional',
       required: true,
-      description: 'TOML file of the agent; - reads standard input',
+      description:
+        `TOML file of the agent, or the signed one that ${commandLine('manifest sign <manifest>')} made; ` +
+        '- reads standard input',
     },
     agent: {
       type: 'string',
@@ -39,6 +42,7 @@ export default defineCommand({
   },
   examples: [
     ['svc agent check scout.toml', 'before it is made'],
+    ['svc agent check scout.signed.json', 'its signature too'],
     ['svc agent check scout.toml --agent scout', 'before it replaces the manifest of scout'],
   ],
   async run(args) {
@@ -46,7 +50,7 @@ export default defineCommand({
     const connection = await connect(args)
     const checked = await callDaemon(connection, async (client) => {
       const agent = args.agent === undefined ? undefined : await requireAgent(client, args.agent)
-      const body = { manifest_toml: manifest, ...omitUndefined({ agent_id: agent?.id }) }
+      const body = { ...manifestBody(manifest), ...omitUndefined({ agent_id: agent?.id }) }
       return client.call('POST', '/api/agents/validate', Checked, { body })
     })
     for (const warning of checked.warnings) note(`svc: warning: ${escapeControls(warning)}`)

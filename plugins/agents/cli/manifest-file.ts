@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { exits, Failure } from 'svc/cli'
+import { exits, Failure, readJson } from 'svc/cli'
 import { parseToml } from 'svc/internal'
 
 /** The whole text of a file, exactly as it is. Throws `Failure` that names the file. */
@@ -58,4 +58,14 @@ async function readStdin(): Promise<string> {
   const parts: Buffer[] = []
   for await (const part of process.stdin) parts.push(Buffer.from(part as Uint8Array))
   return Buffer.concat(parts).toString('utf8')
+}
+
+/** As the field of a request. A signed manifest is JSON, which no TOML file begins like; the daemon checks all of it. */
+export function manifestBody(text: string): { readonly signed_manifest: unknown } | { readonly manifest_toml: string } {
+  if (!text.trimStart().startsWith('{')) return { manifest_toml: text }
+  try {
+    return { signed_manifest: readJson(text) as unknown }
+  } catch {
+    return { signed_manifest: text }
+  }
 }

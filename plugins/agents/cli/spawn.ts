@@ -13,9 +13,8 @@ import {
   omitUndefined,
   print,
   printJson,
-  readJson,
 } from 'svc/cli'
-import { readManifestFile } from './manifest-file.ts'
+import { manifestBody, readManifestFile } from './manifest-file.ts'
 
 const Spawned = v.looseObject({
   agent_id: v.string(),
@@ -53,7 +52,7 @@ export default defineCommand({
     const manifest = await readManifest(args)
     const connection = await connect(args)
     const agent = await callDaemon(connection, (client) =>
-      client.call('POST', '/api/agents', Spawned, { body: signedBody(manifest) ?? { manifest_toml: manifest } }),
+      client.call('POST', '/api/agents', Spawned, { body: manifestBody(manifest) }),
     ).catch((error: unknown) => {
       throw nameFile(error, args.manifest)
     })
@@ -79,16 +78,6 @@ function nameFile(error: unknown, file: string | undefined): unknown {
   return new Failure(error.exit, error.message.replaceAll(/^manifest_toml(?=:)/gm, file), error.advice, {
     cause: error,
   })
-}
-
-/** A signed manifest is JSON, which no TOML file begins like. The daemon checks all of it. */
-function signedBody(text: string): { readonly signed_manifest: unknown } | undefined {
-  if (!text.trimStart().startsWith('{')) return undefined
-  try {
-    return { signed_manifest: readJson(text) as unknown }
-  } catch {
-    return { signed_manifest: text }
-  }
 }
 
 async function readManifest(args: {
