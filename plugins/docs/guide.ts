@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, extname, join } from 'node:path'
+import { documentOf } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import { escapeHtml } from './escape.ts'
 import { tableLinks, titleOf, toHtml } from './markdown.ts'
 import type { Link } from './markdown.ts'
+import { guidePage } from './pages.ts'
 import { searchPages } from './search.ts'
 import type { Found } from './search.ts'
 
 const HOME = 'README.md'
-const TITLE = 'Guide'
 
 /**
  * The files of `docs/` as HTML, with the README as the first page. Nothing is kept: a page takes a few milliseconds, and
@@ -29,7 +30,7 @@ export async function openGuide(plugin: string): Promise<Guide> {
   const root = packageOf(plugin)
   const files = await listFiles(root)
   const read = (file: string): Promise<string> => readFile(join(root, file), 'utf8')
-  const [template, readme] = await Promise.all([readFile(join(plugin, 'pages/guide.html'), 'utf8'), read(HOME)])
+  const [template, readme] = await Promise.all([readFile(join(plugin, guidePage.file), 'utf8'), read(HOME)])
 
   const links = tableLinks(readme, 'Documents').map((row) =>
     row.flatMap(({ text, href }) => {
@@ -37,18 +38,16 @@ export async function openGuide(plugin: string): Promise<Guide> {
       return url === undefined ? [] : [{ text, href: url }]
     }),
   )
-  const draw = (title: string, content: string, current?: string): string => {
-    const parts: Readonly<Record<string, string>> = {
-      title: escapeHtml(title === TITLE ? TITLE : `${title} · ${TITLE}`),
-      navigation: navigation(links, current),
-      content,
-    }
-    return template.replaceAll(/<!--(\w+)-->/g, (mark, name: string) => parts[name] ?? mark)
+  const draw = async (title: string, content: string, current?: string): Promise<string> => {
+    const parts: Readonly<Record<string, string>> = { navigation: navigation(links, current), content }
+    const text = template.replaceAll(/<!--(\w+)-->/g, (mark, name: string) => parts[name] ?? mark)
+    const windowTitle = title === guidePage.title ? title : `${title} · ${guidePage.title}`
+    return documentOf(guidePage, 'guide.html', text, { folder: '/pages/docs/guide/', windowTitle })
   }
   const render = (file: string, text: string): string => toHtml(text, (href) => resolve(file, href, files))
 
   return {
-    home: async () => draw(TITLE, render(HOME, readme), ''),
+    home: () => draw(guidePage.title, render(HOME, readme), ''),
     async page(name) {
       const file = [`docs/${name}.md`, `docs/${name}`].find((one) => files.has(one))
       if (file === undefined) return undefined
@@ -60,7 +59,7 @@ export async function openGuide(plugin: string): Promise<Guide> {
       const texts = await Promise.all(pages.map(async (file) => ({ url: urlOf(file), text: await read(file) })))
       return draw('Search', results(words, searchPages(texts, words)))
     },
-    missing: async (name) =>
+    missing: (name) =>
       draw(
         'No such page',
         `<h2>There is no page “${escapeHtml(name)}”</h2><p>Search above, or take one of the list.</p>`,

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import { guidePage, referencePage } from './pages.ts'
 import { docsRoutes } from './routes.ts'
 
 export default definePlugin({
@@ -8,24 +9,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   requires: { daemon: Daemon },
-  pages: [
-    {
-      path: 'api',
-      title: 'API reference',
-      group: 'Operations',
-      file: 'pages/api.html',
-      url: '/docs',
-      assets: ['api.js', 'api.css', 'code.css', 'copy.js', 'operation.js', 'request.js', 'schema.js', 'try.js'],
-    },
-    {
-      path: 'guide',
-      title: 'Guide',
-      group: 'Operations',
-      file: 'pages/guide.html',
-      url: '/docs/guide',
-      assets: ['guide.js', 'guide.css', 'code.css', 'copy.js'],
-    },
-  ],
+  pages: [referencePage, guidePage],
   setup({ routes, services }) {
     routes.add(...docsRoutes(services.daemon))
     return {}

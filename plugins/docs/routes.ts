@@ -27,10 +27,7 @@ export function docsRoutes(daemon: Pick<Daemon, 'plugins'>): readonly AnyRoute[]
     cost: 1,
     returns: v.unknown(),
     produces: 'text/html',
-    async handle() {
-      const { readFile } = await import('node:fs/promises')
-      return reply(await readFile(`${folder()}/pages/api.html`), html)
-    },
+    handle: async () => reply(await (await import('./reference.ts')).drawReference(folder()), html),
   })
   const home = defineRoute({
     method: 'GET',

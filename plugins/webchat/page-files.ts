@@ -1,8 +1,7 @@
-import { framedFile, openConfined } from 'svc/internal'
+import { documentOf, framedFile, openConfined, putAround } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
 import type { FilePage, PageDeclaration, Reply } from 'svc/sdk'
-import { documentOf, putAround } from './page-document.ts'
 
 /** A larger file is not read into memory. */
 const MAX_BYTES = 16_777_216
@@ -77,7 +76,7 @@ export async function pageFile(plugins: Plugins, { plugin: name, page: path, fil
   // Whatever is served here can read the key: of a plugin that is not trusted it is only the frame around its page.
   if (file === fileName(page) && (!hasFile(page) || isFramed(plugin))) {
     const script = hasFile(page) ? 'frame.js' : 'table-page.js'
-    return served(htmlOf(putAround(PLACE, { title: page.title, script: `/pages/kit/${script}` })))
+    return served(htmlOf(await putAround(PLACE, { title: page.title, script: `/pages/kit/${script}` })))
   }
   if (!hasFile(page) || isFramed(plugin)) throw noFile(file)
   return served(await readPage(plugin, page, file))
@@ -165,7 +164,7 @@ async function readPage(plugin: PluginStatus, page: FilePage, file: string): Pro
   const { bytes, type } = await read(plugin.folder, declaredFile(page, file))
   if (file !== fileName(page)) return { bytes, type }
   const text = new TextDecoder().decode(bytes)
-  return htmlOf(documentOf(page, file, text, isFramed(plugin)))
+  return htmlOf(await documentOf(page, file, text, { isInFrame: isFramed(plugin) }))
 }
 const htmlOf = (text: string): Content => ({
   bytes: new TextEncoder().encode(text),

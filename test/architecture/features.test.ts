@@ -22,6 +22,7 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/net/redirect.ts', 1, 'A header of HTTP has this name.'],
   ['core/process/', 14, 'Terminal sessions and devices of the operating system.'],
   ['core/schema/example.ts', 3, 'Examples of the names of fields in the OpenAPI document.'],
+  ['core/http/page-document.ts', 1, 'HTML calls the width of the window so.'],
   ['core/http/openapi.ts', 1, 'What the product is, in the OpenAPI document.'],
   ['core/scope/actor.ts', 1, 'Existing records call the token of a route so.'],
   ['core/storage/', 4, 'Why the database engine is configured as it is, and a setting of PostgreSQL.'],

@@ -11,7 +11,7 @@ let drawn = ''
 const chosen = () => decodeURIComponent(location.hash.slice(1))
 
 const refresh = livePage({
-  content: [byId('channels'), byId('reload')],
+  content: [byId('channels')],
   submit: 'Show the channels',
   async load() {
     rows = (await call('GET', '/api/channels')).channels

@@ -12,7 +12,7 @@ const isOwn = ({ source }) => source !== 'built-in'
 
 /** Reads the list again. The daemon asks for the key when it has one that this page does not know. */
 const refresh = livePage({
-  content: [byId('plugins'), byId('add')],
+  content: [byId('plugins')],
   submit: 'Show the plugins',
   async load() {
     const answer = await call('GET', '/api/plugins')
