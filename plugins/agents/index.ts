@@ -68,7 +68,15 @@ export default definePlugin({
       title: 'Agents',
       group: 'Agents',
       file: 'pages/agents.html',
-      assets: ['agents.js', 'manifest-editor.js', 'agents.css'],
+      assets: [
+        'agents.js',
+        'agents.css',
+        'combobox.js',
+        'form-fields.js',
+        'manifest-editor.js',
+        'offered.js',
+        'tool-list.js',
+      ],
     },
   ],
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools, vault }) {

@@ -1,4 +1,3 @@
-import { commandName } from 'svc/internal'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
@@ -17,13 +16,15 @@ export interface SystemServices {
   inference(): Inference | undefined
 }
 
+export type RunningServices = Omit<SystemServices, 'cluster'>
+
 /** The health and version of the daemon (Interface 4.5 and 9). */
 export function healthRoutes({ daemon, agents, cluster, inference }: SystemServices): readonly AnyRoute[] {
   return [
     healthRoute(daemon),
     readyRoute(daemon, cluster),
-    detailRoute(daemon, agents, inference),
-    statusRoute(daemon, agents, inference),
+    detailRoute({ daemon, agents, inference }),
+    statusRoute({ daemon, agents, inference }),
     versionRoute(daemon),
     versionsRoute(),
   ]
@@ -68,11 +69,7 @@ function whyNotReady(daemon: Daemon, cluster: Cluster | undefined): string | und
   return cluster || !plugin || plugin.state === 'disabled' ? undefined : 'has not joined those on its database'
 }
 
-function detailRoute(
-  daemon: Daemon,
-  agents: SystemServices['agents'],
-  inference: SystemServices['inference'],
-): AnyRoute {
+function detailRoute(services: RunningServices): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/health/detail',
@@ -81,28 +78,11 @@ function detailRoute(
     effect: 'read',
     cost: 1,
     returns: HealthDetail,
-    async handle() {
-      const { database } = daemon.health()
-      const problem = await inference()?.defaultProblem()
-      return {
-        ...publicHealth(daemon.health()),
-        version: daemon.build.version,
-        agent_count: (await agents()?.list())?.length ?? 0,
-        database,
-        config_warnings: [...daemon.warnings(), ...(problem === undefined ? [] : [`default model: ${problem}`])],
-        failed_plugins: daemon
-          .plugins()
-          .flatMap(({ name, state, error }) => (error === undefined ? [] : [{ name, state, reason: error }])),
-      }
-    },
+    handle: async () => (await import('./what-runs.ts')).describeHealth(services),
   })
 }
 
-function statusRoute(
-  daemon: Daemon,
-  agents: SystemServices['agents'],
-  inference: SystemServices['inference'],
-): AnyRoute {
+function statusRoute(services: RunningServices): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/status',
@@ -111,29 +91,7 @@ function statusRoute(
     effect: 'read',
     cost: 1,
     returns: Status,
-    async handle() {
-      const config = daemon.config()
-      const { uptimeSecs } = daemon.health()
-      const list = [...((await agents()?.summaries()) ?? [])]
-      const chosen = await inference()?.defaultModel()
-      return {
-        status: daemon.stopping === undefined ? ('running' as const) : ('stopping' as const),
-        version: daemon.build.version,
-        agent_count: list.length,
-        data_dir: config.dataDir,
-        home_dir: config.homeDir,
-        listen_addr: config.listenAddr,
-        log_level: config.logLevel,
-        api_key_set: config.apiKeySet,
-        default_provider: chosen?.provider ?? 'default',
-        default_model: chosen?.model ?? 'default',
-        default_problem: (await inference()?.defaultProblem()) ?? null,
-        command: commandName(),
-        uptime_seconds: Math.floor(uptimeSecs),
-        started_at: daemon.startedAt,
-        agents: list,
-      }
-    },
+    handle: async () => (await import('./what-runs.ts')).describeStatus(services),
   })
 }
 

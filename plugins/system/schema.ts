@@ -54,7 +54,20 @@ export const Document = v.record(v.string(), v.unknown())
 export const ShuttingDown = v.object({ status: v.literal('shutting_down') })
 export const Restarting = v.object({ status: v.literal('restarting') })
 
-export const ToolNames = v.object({ tools: v.array(v.string()), total: v.number() })
+export const ToolsQuery = v.object({ details: v.optional(v.picklist(['true', 'false'])) })
+const ListedTool = v.object({
+  name: v.string(),
+  title: v.nullable(v.string()),
+  description: v.string(),
+  risk: v.picklist(['read', 'write', 'execute']),
+  needs: v.pipe(v.nullable(v.string()), v.description('The capability of the manifest without which it is of no use.')),
+  source: v.pipe(v.nullable(v.string()), v.description('Where its plugin has it from, such as `mcp:github`.')),
+})
+export const ToolNames = v.object({
+  tools: v.array(v.string()),
+  total: v.number(),
+  details: v.exactOptional(v.array(ListedTool)),
+})
 export const ToolParams = v.object({ name: v.string() })
 export const ToolDetail = v.object({
   name: v.string(),

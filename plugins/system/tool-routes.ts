@@ -1,20 +1,27 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal } from 'svc/sdk'
-import type { AnyRoute, Tools } from 'svc/sdk'
-import { ToolDetail, ToolNames, ToolParams } from './schema.ts'
+import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
+import type { AnyRoute, ToolDescription, Tools } from 'svc/sdk'
+import { ToolDetail, ToolNames, ToolParams, ToolsQuery } from './schema.ts'
 
 export function toolRoutes(tools: Tools): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET',
     path: '/api/tools',
     summary: 'List the tools agents can be given',
+    description: 'Their names; with `details=true` what each does as well.',
     auth: 'bearer',
     effect: 'read',
     cost: 1,
+    query: ToolsQuery,
     returns: ToolNames,
-    handle() {
-      const names = tools.list().map((tool) => tool.name)
-      return { tools: names, total: names.length }
+    handle({ query }) {
+      const list = tools.list()
+      const names = list.map((tool) => tool.name)
+      return omitUndefined({
+        tools: names,
+        total: names.length,
+        details: query.details === 'true' ? list.map(toListed) : undefined,
+      })
     },
   })
 
@@ -41,3 +48,12 @@ export function toolRoutes(tools: Tools): readonly AnyRoute[] {
 
   return [list, read]
 }
+
+const toListed = ({ name, title, description, risk, needs, source }: ToolDescription) => ({
+  name,
+  title: title ?? null,
+  description,
+  risk,
+  needs: needs ?? null,
+  source: source ?? null,
+})

@@ -107,6 +107,15 @@ describe('what the daemon says', () => {
     const { body } = await host.json('GET', '/api/tools')
     expect(body.tools).toEqual(expect.arrayContaining(['kv_delete', 'kv_get', 'kv_list', 'kv_set', 'system_time']))
     expect(body.total).toBe(body.tools.length)
+    expect(body.details).toBeUndefined()
+    const { details } = (await host.json('GET', '/api/tools?details=true')).body
+    expect(details.map(({ name }: { name: string }) => name)).toEqual(body.tools)
+    expect(details.find(({ name }: { name: string }) => name === 'kv_set')).toMatchObject({
+      description: expect.any(String),
+      risk: 'write',
+      needs: null,
+      source: null,
+    })
     expect((await host.json('GET', '/api/tools/kv_set')).body).toMatchObject({
       name: 'kv_set',
       description: expect.any(String),

@@ -1,22 +1,7 @@
-import { call, element, replace, show } from '../../kit/kit.js'
+import { call, element, replace } from '../../kit/kit.js'
+import { formFields } from './form-fields.js'
 
 const PAUSE_MS = 300
-
-const onOff = { '': 'As the daemon', true: 'On', false: 'Off' }
-const policies = { '': 'As the daemon', never: 'Never', risky: 'For what can do harm', always: 'For every tool' }
-/** What the form shows of a manifest: the path of each key, and what kind of value it has. */
-const fields = [
-  { path: 'name', title: 'Name', isNeeded: true },
-  { path: 'description', title: 'Description' },
-  { path: 'model.provider', title: 'Provider', placeholder: 'default' },
-  { path: 'model.model', title: 'Model', placeholder: 'default' },
-  { path: 'model.system_prompt', title: 'System prompt', kind: 'text' },
-  { path: 'model.temperature', title: 'Temperature', kind: 'number', placeholder: '0.7' },
-  { path: 'metadata.approval', title: 'Ask for approval', choices: policies },
-  { path: 'proactive_memory.auto_memorize', title: 'Remember what it is told', kind: 'boolean', choices: onOff },
-  { path: 'proactive_memory.auto_retrieve', title: 'Use what it remembers', kind: 'boolean', choices: onOff },
-  { path: 'capabilities.tools', title: 'Tools, one in a line; * stands for any characters', kind: 'list' },
-]
 
 /**
  * A form and the text of a manifest, which say the same: the daemon writes what is typed in the form into the text, and
@@ -111,7 +96,7 @@ function editorView(toml) {
   )
   area.value = toml
   const state = element('div', { className: 'manifest-state', role: 'status' })
-  const form = fields.map((field) => formField(field))
+  const form = formFields()
   const source = element('details', { 'data-open': 'toml' }, element('summary', {}, 'Manifest (TOML)'), area)
   const content = element(
     'div',
@@ -153,71 +138,4 @@ function select(source, area, line) {
   const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0)
   area.focus()
   area.setSelectionRange(start, start + (lines[line - 1]?.length ?? 0))
-}
-
-function formField(field) {
-  const { path, title, kind, choices, placeholder, isNeeded } = field
-  const id = `manifest-${path}`
-  const problem = element('p', { id: `${id}-problem`, className: 'field-problem', hidden: true })
-  const input = inputOf(field, {
-    id,
-    placeholder,
-    required: isNeeded,
-    autocomplete: 'off',
-    'aria-describedby': problem.id,
-  })
-  const place = element(
-    'div',
-    { className: kind === 'text' || kind === 'list' ? 'field wide' : 'field' },
-    element('label', { for: id }, title),
-    input,
-    problem,
-  )
-  let isBeingTyped = false
-  input.addEventListener('input', () => (isBeingTyped = true))
-  input.addEventListener('blur', () => (isBeingTyped = false))
-  return {
-    path,
-    place,
-    input,
-    read: () => valueOf(input.value, field),
-    /** What is being typed stays. */
-    fill(manifest, mayReplace) {
-      const value = manifest ? path.split('.').reduce((at, key) => at?.[key], manifest) : undefined
-      const text = kind === 'list' ? [value ?? []].flat().join('\n') : String(value ?? '')
-      const isShown = typeof value !== 'object' || kind === 'list'
-      // A value that the form has no choice for is changed in the text.
-      const isKnown = isShown && (choices === undefined || Object.hasOwn(choices, text))
-      input.disabled = manifest === null || !isKnown
-      if (isKnown && manifest !== null && mayReplace && !isBeingTyped) input.value = text
-    },
-    complain(message) {
-      show(problem, message)
-      input.setAttribute('aria-invalid', String(message !== undefined))
-    },
-  }
-}
-
-function inputOf({ kind, choices }, properties) {
-  if (choices !== undefined)
-    return element(
-      'select',
-      properties,
-      ...Object.entries(choices).map(([value, text]) => element('option', { value }, text)),
-    )
-  if (kind === 'text' || kind === 'list') return element('textarea', { ...properties, spellcheck: kind === 'text' })
-  return element('input', { ...properties, inputmode: kind === 'number' && 'decimal' })
-}
-
-/** `null`: the key is not there. */
-function valueOf(text, { kind, isNeeded }) {
-  if (kind === 'list')
-    return text
-      .split(/[\n,]/)
-      .map((one) => one.trim())
-      .filter(Boolean)
-  if (text.trim() === '' && !isNeeded) return null
-  if (kind === 'boolean') return text === 'true'
-  if (kind === 'number') return Number.isFinite(Number(text)) ? Number(text) : text
-  return text
 }

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { accessibilityProblems } from './accessibility.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 
 let browser: Browser
@@ -40,7 +41,7 @@ describe('the page', () => {
       await card.getByRole('button', { name: 'Edit' }).click()
       // The manifest is asked for when the dialog opens: the form has its values then.
       await dialog.getByText('The manifest is right.').waitFor()
-      expect(await dialog.getByLabel('Name').inputValue()).toBe('scout')
+      expect(await dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('scout')
       await dialog.getByLabel('Description').fill('Looks around')
       await dialog.getByLabel('Temperature').fill('7')
       await dialog.getByRole('status').getByText('model.temperature').waitFor()
@@ -56,8 +57,9 @@ describe('the page', () => {
       await dialog.getByRole('button', { name: 'Save' }).click()
       await dialog.getByRole('alert').filter({ hasText: /./ }).waitFor()
       await manifest.fill(before.replace('tools = ["*"]', 'tools = ["kv_*"]'))
-      await expect.poll(() => dialog.getByLabel(/^Tools/).inputValue()).toBe('kv_*')
-      await dialog.getByLabel(/^Tools/).fill('*')
+      const patterns = dialog.getByLabel('Patterns and other names')
+      await expect.poll(() => patterns.inputValue()).toBe('kv_*')
+      await patterns.fill('*')
       await dialog.getByRole('button', { name: 'Save' }).click()
       await page.getByText('scout is saved.').waitFor()
       const { body: saved } = await host.json('GET', `/api/agents/${id}`)
@@ -74,6 +76,81 @@ describe('the page', () => {
       await page.getByText('scout-two is removed.').waitFor()
       await card.getByRole('button', { name: 'Log' }).click()
       await dialog.getByText('agent_spawned').first().waitFor()
+    })
+  })
+
+  it('Agents: a new one gets its model and its tools from lists, with the keyboard alone', async () => {
+    await on('agents/agents/agents.html', async (page) => {
+      const dialog = page.getByRole('dialog')
+      const { keyboard } = page
+      await page.getByRole('button', { name: 'New agent' }).press('Enter')
+      await dialog.getByText('The manifest is right.').waitFor()
+      await dialog.getByText(/of [1-9]\d* tools allowed/).waitFor()
+      await dialog.getByLabel('Name', { exact: true }).fill('keeper')
+
+      const model = dialog.getByRole('combobox', { name: 'Model' })
+      const models = dialog.getByRole('listbox', { name: 'Models' })
+      await model.press('ArrowDown')
+      expect(await model.getAttribute('aria-expanded')).toBe('true')
+      const usual = models.getByRole('option', { name: /^default now builtin/ })
+      expect(await model.getAttribute('aria-activedescendant')).toBe(await usual.getAttribute('id'))
+      await keyboard.press('Escape')
+      await models.waitFor({ state: 'hidden' })
+      await model.fill('')
+      await keyboard.type('offl')
+      await models.getByRole('option', { name: /^builtin\/offline free/ }).waitFor()
+      await keyboard.press('ArrowDown')
+      await keyboard.press('Enter')
+      expect(await model.inputValue()).toBe('offline')
+      expect(await dialog.getByRole('combobox', { name: 'Provider' }).inputValue()).toBe('builtin')
+
+      const box = (name: string) => dialog.getByRole('checkbox', { name, exact: true })
+      expect([await box('memory_list').isChecked(), await box('memory_list').isDisabled()]).toEqual([true, true])
+      await dialog.getByLabel('Search tools').fill('kv_')
+      await expect.poll(() => dialog.getByRole('checkbox').count()).toBeLessThan(10)
+      // It does not save.
+      await keyboard.press('Enter')
+      await box('kv_get').press('Space')
+      await box('kv_set').press('Space')
+      await box('kv_get').press('Space')
+      await dialog.getByLabel('Patterns and other names').fill('event_*\nnot_there_yet')
+      await dialog.getByLabel('Search tools').fill('memory_list')
+      expect(await box('memory_list').isChecked()).toBe(false)
+      await dialog.getByRole('button', { name: 'Make it' }).press('Enter')
+      await page.getByText('keeper is there.').waitFor()
+    })
+    const made = (await host.json('GET', '/api/agents')).body.find(({ name }: { name: string }) => name === 'keeper')
+    expect((await host.json('GET', `/api/agents/${made.id}`)).body).toMatchObject({
+      model: { provider: 'builtin', model: 'offline' },
+      capabilities: { tools: ['event_*', 'not_there_yet', 'system_time', 'kv_set'] },
+    })
+  })
+
+  it('Agents: the form with its lists keeps WCAG 2.2 AA', async () => {
+    const path = '/pages/agents/agents/agents.html'
+    await using tab = await openTab(browser, host.url, { path, viewport: { width: 320, height: 700 } })
+    const dialog = tab.page.getByRole('dialog')
+    await tab.page.getByRole('button', { name: 'New agent' }).click()
+    await dialog.getByText(/of [1-9]\d* tools allowed/).waitFor()
+    await dialog.getByRole('combobox', { name: 'Model' }).press('ArrowDown')
+    await dialog.getByRole('option').first().waitFor()
+    expect(await accessibilityProblems(tab.page)).toEqual([])
+  })
+
+  it('Agents: a model that no list has can be typed', async () => {
+    await on('agents/agents/agents.html', async (page) => {
+      const dialog = page.getByRole('dialog')
+      await page.getByRole('region', { name: 'keeper' }).getByRole('button', { name: 'Edit' }).click()
+      await dialog.getByText('The manifest is right.').waitFor()
+      await dialog.getByRole('combobox', { name: 'Provider' }).fill('openai')
+      await dialog.getByRole('combobox', { name: 'Model' }).fill('gpt-of-tomorrow')
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('keeper is saved.').waitFor()
+      const card = page.getByRole('region', { name: 'keeper' })
+      await card.getByText('openai/gpt-of-tomorrow').waitFor()
+      await card.getByRole('button', { name: 'Remove' }).click()
+      await dialog.getByRole('button', { name: 'Remove' }).click()
+      await page.getByText('keeper is removed.').waitFor()
     })
   })
 
