@@ -76,7 +76,7 @@ function card(approval) {
     element(
       'div',
       { className: 'actions start' },
-      scopes.includes('once') && button('Once', approval, () => approve(approval, 'once'), 'primary'),
+      scopes.includes('once') && button('Approve once', approval, () => approve(approval, 'once'), 'primary'),
       scopes.includes('session') && button('For this conversation', approval, () => askForSession(approval)),
       button('Always …', approval, () => tellAboutPolicy(approval)),
       button('Reject', approval, () => askForReason(approval)),

@@ -46,7 +46,7 @@ function goalCard(goal, { names, onEdit, onAdd, onRemove }) {
     ),
     element(
       'div',
-      { className: 'actions' },
+      { className: 'actions start' },
       button(`add ${id}`, 'Add a part', title, () => onAdd(goal)),
       button(`edit ${id}`, 'Edit', title, () => onEdit(goal)),
       button(`remove ${id}`, 'Delete', title, () => onRemove(goal)),

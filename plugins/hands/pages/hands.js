@@ -69,7 +69,7 @@ function instanceCard(instance, metrics, hands) {
     ),
     element(
       'div',
-      { className: 'actions' },
+      { className: 'actions start' },
       !isPaused &&
         act('Run now', 'was woken', () => call('POST', `/api/schedules/${encodeURIComponent(schedule_id)}/run`)),
       status === 'Active'
@@ -120,7 +120,7 @@ function handCard({ id, name, description, category, requirements, requirements_
     ),
     element(
       'div',
-      { className: 'actions' },
+      { className: 'actions start' },
       isReady && button('Activate', name, () => askToActivate(id, name)),
       button('Show', name, () => openDetail(id)),
     ),

@@ -5,7 +5,13 @@ const refresh = livePage({
   content: [byId('summary'), byId('devices')],
   submit: 'Show the devices',
   async load() {
-    render(await call('GET', '/api/pairing/devices'))
+    try {
+      render(await call('GET', '/api/pairing/devices'))
+    } catch (error) {
+      // It is switched off, which is no failure.
+      if (error.status !== 404) throw error
+      replace(byId('devices'), element('p', { className: 'hint' }, error.message))
+    }
   },
   words: ['audit', 'device'],
   everyMs: POLL_MS,

@@ -55,7 +55,7 @@ function skillCard(skill) {
     ),
     element(
       'div',
-      { className: 'actions' },
+      { className: 'actions start' },
       button('Show', name, () => openDetail(name)),
       !bundled && button('Uninstall', name, () => askToRemove(name)),
     ),

@@ -41,7 +41,8 @@ export function bars(caption, rows) {
       {},
       rows.map(({ label, value, text }) => {
         const bar = element('span', { className: 'bar', 'aria-hidden': 'true' })
-        bar.style.inlineSize = `${most === 0 ? 0 : (100 * value) / most}%`
+        // What is not nothing is seen.
+        bar.style.inlineSize = value === 0 ? '0' : `max(2px, ${(100 * value) / most}%)`
         return element('li', {}, element('span', {}, label), element('span', {}, bar), element('span', {}, text))
       }),
     ),
