@@ -70,7 +70,7 @@ it('a certificate and its key are read without their line breaks, which a form t
   const joined = (pem: string): string => pem.replaceAll(/\r?\n/g, '')
   const options = { certificate: joined(cert), certificate_key: joined(key), verify_certificate: true }
   const tls = toTlsOptions({ ca: joined(cert), ...options })
-  expect(createSecureContext(tls).context).toBeDefined()
+  expect(createSecureContext({ ca: String(tls.ca), cert: tls.cert, key: tls.key }).context).toBeDefined()
   expect(tls.ca).toContain('-----BEGIN CERTIFICATE-----\n')
   expect(toTlsOptions({ ...options, certificate_key: undefined })).toEqual({ rejectUnauthorized: true })
 })

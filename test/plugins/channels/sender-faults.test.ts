@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parse, UpstreamFailure } from 'svc/sdk'
+import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Account } from '../../../plugins/channels/accounts/account.ts'
 import { AccountSettings } from '../../../plugins/channels/accounts/settings.ts'
 import type { OpenConnection } from '../../../plugins/channels/connections/connections.ts'
@@ -215,6 +215,14 @@ it.each([
   expect(attempts).toHaveLength(1)
   await pass(1)
   expect(attempts).toHaveLength(2)
+})
+
+it('what would go to an address that the daemon may not reach is a dead letter at once, with the reason', async () => {
+  const it = stage()
+  const hint = 'Requests to 10.1.2.3 are refused. To permit it, add "10.1.2.3" to [outbound] allow'
+  it.failFor(() => new Refusal('forbidden', hint))
+  await it.add(['one', 'a'])
+  expect([it.attempts.length, it.table.get('one')]).toMatchObject([1, { state: 'dead', error: hint, uncertain: 0 }])
 })
 
 it('what was rejected with the credentials is sent as soon as the account is connected with others', async () => {
