@@ -100,7 +100,7 @@ async function done(
 ): Promise<void> {
   if (run.isDryRun) return run.made(kind, name, name)
   await run.keep(kind, key, name, id)
-  if (made)
-    run.made(kind, name, kind === 'workflow' ? id : `${id}, disabled: enable it when the other system is stopped`)
+  const enable = kind === 'cron' ? commandLine(`schedule enable ${id}`) : commandLine(`trigger enable ${id}`)
+  if (made) run.made(kind, name, kind === 'workflow' ? id : `disabled: stop the other system, then ${enable}`)
   else run.unchanged.push({ kind, name, destination: id })
 }

@@ -11,8 +11,12 @@ const BATCH = 100
  * from outside, and is nobody's own word.
  */
 export async function importMemories(run: Run, memories: Memories | undefined): Promise<void> {
-  const counts = new Map<string, number>()
-  const count = (agent: string, by: number): void => void counts.set(agent, (counts.get(agent) ?? 0) + by)
+  const counts = new Map<string, { made: number; before: number }>()
+  const count = (agent: string, what: 'made' | 'before', by: number): void => {
+    const sums = counts.get(agent) ?? { made: 0, before: 0 }
+    counts.set(agent, sums)
+    sums[what] += by
+  }
   let batch: SourceMemory[] = []
   const write = async (): Promise<void> => {
     const given = batch
@@ -22,21 +26,21 @@ export async function importMemories(run: Run, memories: Memories | undefined): 
     const failed = await add(run, memories, given)
     const failedAlone = failed.length > 1 ? [] : [...failed]
     for (const one of failed.length > 1 ? failed : []) failedAlone.push(...(await add(run, memories, [one])))
-    for (const { agent } of failedAlone) count(agent, -1)
+    for (const { agent } of failedAlone) count(agent, 'made', -1)
   }
   for (const memory of run.home.memories) {
     const agent = run.agents.get(memory.agent)
     if (!memories) run.leave('memory', memory.file, 'the plugin "memory" is not loaded')
     else if (!agent) run.leave('memory', memory.file, `its agent "${memory.agent}" is not here`)
-    else if ((await run.before('memory', memory.key, memory.file)) === undefined) {
-      count(memory.agent, 1)
+    else if (await run.wasMade('memory', memory.key)) count(memory.agent, 'before', 1)
+    else {
+      count(memory.agent, 'made', 1)
       batch.push(memory)
     }
     if (batch.length >= BATCH) await write()
   }
   await write()
-  for (const [agent, made] of counts)
-    if (made > 0) run.made('memory', run.agents.get(agent)?.name ?? agent, made === 1 ? '1 memory' : `${made} memories`)
+  for (const [agent, sums] of counts) run.madeMany('memory', run.agents.get(agent)?.name ?? agent, sums)
 }
 
 /** Those that were not added; of one alone the reason is told. */

@@ -75,6 +75,10 @@ export class Run {
     this.unchanged.push({ kind, name, destination: target })
     return target
   }
+  /** The same of one of many that the report counts: by `madeMany`. */
+  async wasMade(kind: Kind, key: string): Promise<boolean> {
+    return ((await this.#store.target(this.itemId(kind, key))) ?? '') !== ''
+  }
   /**
    * For what is not made in the batch that records it: writes down that it will be, once nothing of its name is here.
    * `wasBegun`: what is here of its name is that of a run that was killed.
@@ -107,6 +111,13 @@ export class Run {
   }
   made(kind: Kind, name: string, destination: string): void {
     this.imported.push({ kind, name, destination })
+  }
+  /** Things of one owner, which are one line of the report. */
+  madeMany(kind: 'memory' | 'value', name: string, counts: { readonly made: number; readonly before: number }): void {
+    const noun = { memory: ['memory', 'memories'], value: ['value', 'values'] }[kind]
+    const many = (count: number): string => `${count} ${noun[count === 1 ? 0 : 1]}`
+    if (counts.made > 0) this.made(kind, name, many(counts.made))
+    if (counts.before > 0) this.unchanged.push({ kind, name, destination: many(counts.before) })
   }
   leave(kind: Kind, name: string, reason: string): void {
     this.left.push({ kind, name, reason })

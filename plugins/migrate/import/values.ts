@@ -3,7 +3,7 @@ import type { Run } from './run.ts'
 
 /** What agents keep under keys. A key that is there stays as it is. */
 export async function importValues(run: Run, kv: KeyValue | undefined): Promise<void> {
-  const counts = new Map<string, number>()
+  const counts = new Map<string, { made: number; before: number }>()
   for (const { agent: owner, key, value } of run.home.values) {
     const name = `${owner}: ${key}`
     await run.attempt('value', name, async () => {
@@ -11,7 +11,9 @@ export async function importValues(run: Run, kv: KeyValue | undefined): Promise<
       if (!kv) return run.leave('value', name, 'the plugin "kv" is not loaded')
       if (!agent) return run.leave('value', name, `its agent "${owner}" is not here`)
       const itemKey = JSON.stringify([owner, key])
-      if ((await run.before('value', itemKey, name)) !== undefined) return
+      const sums = counts.get(agent.name) ?? { made: 0, before: 0 }
+      counts.set(agent.name, sums)
+      if (await run.wasMade('value', itemKey)) return void sums.before++
       if (!run.isDryRun) {
         const there = await kv.find(agent.id, key)
         if (there && JSON.stringify(there.value) !== JSON.stringify(value))
@@ -19,8 +21,8 @@ export async function importValues(run: Run, kv: KeyValue | undefined): Promise<
         if (!there) await kv.put(agent.id, key, value)
         await run.keep('value', itemKey, name, key)
       }
-      counts.set(agent.name, (counts.get(agent.name) ?? 0) + 1)
+      sums.made++
     })
   }
-  for (const [name, count] of counts) run.made('value', name, count === 1 ? '1 value' : `${count} values`)
+  for (const [name, sums] of counts) run.madeMany('value', name, sums)
 }

@@ -10,6 +10,17 @@ import { providerName } from './names.ts'
 
 /** The id of the agent of a home that lists none. */
 export const MAIN = 'main'
+/** Keys of an agent of the configuration that are read here, and those that say where it lies there. */
+export const AGENT_KEYS: ReadonlySet<string> = new Set([
+  'id',
+  'name',
+  'default',
+  'workspace',
+  'agentDir',
+  'model',
+  'tools',
+  'identity',
+])
 const NO_RIGHTS =
   'it may run no programs and use no network until its manifest says so (capabilities.shell, capabilities.network)'
 

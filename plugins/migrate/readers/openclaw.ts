@@ -1,15 +1,16 @@
 import { messageOf } from 'svc/internal'
+import { commandLine } from 'svc/sdk'
 import type { HomeDraft, SourceHome } from '../model.ts'
 import type { Scratch } from '../source/database.ts'
 import { readFields } from '../source/parse.ts'
 import type { SourceFolder } from '../source/source-folder.ts'
 import type { ReadLimits } from '../source/limits.ts'
 import { secretVariables } from '../source/secrets.ts'
-import { fieldsOf, readVariables, textOf } from '../source/values.ts'
+import { fieldsOf, listOf, readVariables, textOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 import { HomeDraft as Draft } from '../model.ts'
 import { readChannels } from './channels.ts'
-import { readAgents } from './openclaw-agents.ts'
+import { AGENT_KEYS, readAgents } from './openclaw-agents.ts'
 import { readKeys } from './openclaw-keys.ts'
 import { readJobs } from './openclaw-jobs.ts'
 import { readSessions } from './openclaw-sessions.ts'
@@ -121,6 +122,17 @@ const rest: readonly (readonly [name: string, reason: string])[] = [
   ['devices', 'devices are paired anew'],
   ['identity', 'devices are paired anew'],
 ]
+/** Sections of the configuration, and what to do instead. */
+const sections: Readonly<Record<string, string>> = {
+  bindings: `which agent answers whom is said anew: ${commandLine('channels bindings add --help')}`,
+  cron: 'schedules need no switch here: each is enabled by itself',
+  gateway: 'where the daemon listens, and its key, are set under [http] of config.toml',
+  hooks: `addresses that other programs call are made anew, as triggers: ${commandLine('trigger add --help')}`,
+  models: 'keys of providers come over; further models are set under [models] of config.toml',
+  plugins: 'plugins of the other system are programs, and are not run here',
+  skills: `values of skills are entered anew: ${commandLine('skill config --help')}`,
+  tools: 'what agents may do is said in their manifests, and keys of tools are entered anew',
+}
 const knownKeys = new Set([
   'agents',
   'agent',
@@ -142,7 +154,22 @@ async function leaveRest(draft: HomeDraft, folder: SourceFolder, file: string, c
   }
   for (const key of Object.keys(config))
     if (!knownKeys.has(key) && !isChannel(key))
-      draft.leave('config', `${key} in ${file}`, 'this section has no counterpart that is set by itself')
+      draft.leave(
+        'config',
+        `${key} in ${file}`,
+        sections[key] ?? 'this section has no counterpart that is set by itself',
+      )
+  const agents = fieldsOf(config['agents'])
+  const entries = [fieldsOf(agents['defaults']), ...listOf(agents['list']).map(fieldsOf)]
+  for (const key of new Set(entries.flatMap((entry) => Object.keys(entry))))
+    if (!AGENT_KEYS.has(key))
+      draft.leave(
+        'config',
+        `agents: ${key} in ${file}`,
+        key === 'heartbeat'
+          ? `an agent is woken by a schedule here: ${commandLine('schedule add --help')}`
+          : 'a manifest has no such key here',
+      )
 }
 const isChannel = (key: string): boolean =>
   /^(telegram|discord|slack|whatsapp|signal|imessage|provider|model)$/.test(key)

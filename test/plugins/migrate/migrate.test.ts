@@ -84,7 +84,8 @@ describe('a home of OpenClaw', () => {
       'cron Program': expect.stringContaining('only what an agent is asked comes over'),
       'workspace away': expect.stringContaining('/home/ada/elsewhere lies outside'),
       'config hooks': expect.stringContaining('programs'),
-      'config hooks in openclaw.json': expect.any(String),
+      'config hooks in openclaw.json': expect.stringContaining('trigger add'),
+      'config agents: heartbeat in openclaw.json': expect.stringContaining('schedule add'),
     })
   })
 
@@ -177,6 +178,8 @@ describe('a home of OpenClaw', () => {
     const body = await migrate(path)
     expect(body).toMatchObject({ imported_count: 0, agents_imported: 0, sessions_imported: 0 })
     expect(body.unchanged_count).toBeGreaterThan(5)
+    const { skipped } = body
+    expect(new Set(skipped.map(({ kind, name }: Json) => `${kind} ${name}`)).size).toBe(skipped.length)
     expect((await call('GET', '/api/agents')).body).toEqual(before)
     expect(body.warnings.join()).toContain('"Coder" came over before and was removed here')
   })
