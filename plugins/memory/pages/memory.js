@@ -14,13 +14,14 @@ import {
 
 const POLL_MS = 10_000
 const LIMIT = 50
+const MAX_PEOPLE = 100
 /** What the answer of a search says of its indexes. */
 const NOTES = new Map([
   ['words_only', ' Some could be found by their words only so far.'],
   ['filling', ' Some of an older version cannot be found by their words yet.'],
 ])
 
-keepInAddress(byId('text'), byId('agent'))
+keepInAddress(byId('text'), byId('agent'), byId('person'))
 
 const LEVELS = { agent: 'of the agent', user: 'of a person', session: 'of a conversation' }
 
@@ -32,18 +33,37 @@ const refresh = livePage({
   submit: 'Show the memories',
   async load() {
     const text = byId('text').value.trim()
-    const agent = byId('agent').value
-    const place = agent === '' ? '/api/memory' : `/api/memory/agents/${agent}`
-    const path =
-      text === '' ? `${place}?limit=${LIMIT}` : `${place}/search?limit=${LIMIT}&q=${encodeURIComponent(text)}`
-    const [found, agents] = await Promise.all([call('GET', path), call('GET', '/api/agents')])
+    const person = byId('person').value
+    const paths = [pathOf(text, byId('agent').value, person), '/api/agents', `/api/memory/users?limit=${MAX_PEOPLE}`]
+    const [found, agents, { users }] = await Promise.all(paths.map((path) => call('GET', path)))
     names = new Map(agents.map(({ id, name }) => [id, name]))
-    render(found, text)
+    renderPeople(users)
+    // A search is of all persons.
+    const isOfPerson = ({ user_id: user }) => text === '' || person === '' || user === person
+    render({ ...found, memories: found.memories.filter(isOfPerson) }, text)
   },
   words: ['memory'],
   everyMs: POLL_MS,
   onOpen: openLinked,
 })
+function pathOf(text, agent, person) {
+  if (text === '' && person !== '') return `/api/memory/user/${encodeURIComponent(person)}?limit=${LIMIT}`
+  const place = agent === '' ? '/api/memory' : `/api/memory/agents/${agent}`
+  return text === '' ? `${place}?limit=${LIMIT}` : `${place}/search?limit=${LIMIT}&q=${encodeURIComponent(text)}`
+}
+/** One for whom nothing is kept any more may still be chosen. */
+function renderPeople(users) {
+  const select = byId('person')
+  const chosen = select.value
+  const ids = new Set([...users.map(({ user_id: id }) => id), chosen].filter((id) => id !== ''))
+  const options = [...ids].map((id) => element('option', { value: id }, id))
+  replace(select, [element('option', { value: '' }, 'everybody'), ...options])
+  select.value = chosen
+  byId('people').hidden = ids.size === 0
+  byId('forget-person').hidden = chosen === ''
+  // What is kept for a person is of all agents.
+  byId('agent').disabled = chosen !== '' && byId('text').value.trim() === ''
+}
 /** What the chat page links to. */
 function openLinked() {
   const id = location.hash.slice(1)
@@ -183,6 +203,21 @@ function askToForget({ id, content }) {
     },
   })
 }
+function askToForgetPerson() {
+  const person = byId('person').value
+  openDialog({
+    title: 'Forget this person?',
+    content: element('p', {}, `Everything that any agent keeps for “${person}” is deleted, with its history.`),
+    confirm: 'Forget',
+    isDangerous: true,
+    async submit() {
+      const { deleted } = await call('DELETE', `/api/memory/user/${encodeURIComponent(person)}`)
+      byId('person').value = ''
+      byId('person').dispatchEvent(new Event('change'))
+      show('notice', deleted === 1 ? '1 memory is forgotten.' : `${deleted} memories are forgotten.`)
+    },
+  })
+}
 function button(text, run) {
   const made = element('button', { type: 'button' }, text)
   made.addEventListener('click', () => void Promise.resolve(run()).catch((error) => show('problem', error.message)))
@@ -195,4 +230,6 @@ byId('search').addEventListener('submit', (event) => {
 })
 byId('add').addEventListener('click', add)
 byId('agent').addEventListener('change', () => void refresh())
+byId('person').addEventListener('change', () => void refresh())
+byId('forget-person').addEventListener('click', askToForgetPerson)
 void refresh()

@@ -59,6 +59,26 @@ it('shows memories and where they are known from, adds, edits, searches and forg
   expect(tab.complaints).toEqual([])
 })
 
+it('shows what is kept for a person, and forgets all of it', async () => {
+  for (const content of ['Ben rows', 'Ben has a cold'])
+    await host.json('POST', '/api/memory', { content, agent_id: 'scout', user_id: 'telegram:7' })
+  await using tab = await openTab(browser, host.url, { path: '/pages/memory/memory/memory.html' })
+  const { page } = tab
+  await page.getByLabel('Person').selectOption('telegram:7')
+  await page.getByText('2 of 2.').waitFor()
+  await page.getByLabel('Search').fill('Who rows?')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByText('1 of 1.').waitFor()
+  await page.getByLabel('Search').fill('')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByText('2 of 2.').waitFor()
+  await page.getByRole('button', { name: 'Forget this person' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click()
+  await page.getByText('2 memories are forgotten.').waitFor()
+  expect((await host.json('GET', '/api/memory/user/telegram:7')).body.total).toBe(0)
+  expect(tab.complaints).toEqual([])
+})
+
 it('shows below an answer which memories it was given, each with where it is known from', async () => {
   const manifest =
     'name = "mate"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[proactive_memory]\nauto_retrieve = true'
