@@ -1,3 +1,5 @@
+import { isText } from '../store.ts'
+
 /** A fact that a message states, before it is compared with what is known. */
 export interface Fact {
   readonly content: string
@@ -24,6 +26,9 @@ export interface Triple {
   readonly object: string
   readonly object_type: string
 }
+/** Whether the graph can keep it: it finds things by the letters and digits of their names. */
+export const isNamed = (triple: Triple): boolean =>
+  Object.values(triple).every((name: string) => /[\p{L}\p{N}]/u.test(name) && isText(name))
 export const CATEGORIES = [
   'communication_style',
   'preference',

@@ -7,6 +7,8 @@ import type { Agent } from '../../agents/contract.ts'
 import { ModelCallStarting } from '../../chat/contract.ts'
 import type { Inference, ResolvedModel } from '../../providers/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
+import { isText } from '../store.ts'
+import { isUnspaced } from '../words/words.ts'
 import { CATEGORIES } from './fact.ts'
 import type { Fact } from './fact.ts'
 
@@ -50,6 +52,7 @@ the known fact that is no longer true, else null, "relations": [{"subject": "the
 /** Of one message. */
 export const MAX_FACTS = 40
 const short = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max))
+const stored = v.check(isText, 'must be well-formed Unicode without NUL')
 const TripleSchema = v.object({
   subject: short(200),
   subject_type: short(64),
@@ -61,12 +64,12 @@ const Answer = v.object({
   facts: v.pipe(
     v.array(
       v.object({
-        content: v.pipe(short(400), v.regex(/^[^\n\r]+$/)),
+        content: v.pipe(short(400), v.regex(/^[^\n\r]+$/), stored),
         quote: short(1000),
         category: v.fallback(v.picklist(CATEGORIES), 'personal_detail'),
         confidence: v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
-        tags: v.fallback(v.pipe(v.array(short(64)), v.maxLength(8)), []),
-        subject: v.fallback(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), ''),
+        tags: v.fallback(v.pipe(v.array(v.pipe(short(64), stored)), v.maxLength(8)), []),
+        subject: v.fallback(v.optional(v.pipe(v.string(), v.maxLength(64), stored), ''), ''),
         replaces: v.fallback(v.nullish(v.pipe(v.number(), v.integer())), null),
         relations: v.fallback(v.pipe(v.array(TripleSchema), v.maxLength(8)), []),
       }),
@@ -98,13 +101,14 @@ export async function extractByModel(
 
 /** Pure. */
 export function readFacts(answer: string, text: string, known: readonly { readonly id: string }[]): ExtractedFacts {
-  const json = /\{[^]*\}/.exec(answer)?.[0]
-  const parsed = json === undefined ? undefined : v.safeParse(Answer, parseOrUndefined(json))
-  if (!parsed?.success) return { facts: [], invalid: 1 }
-  const said = plain(text)
+  const json = answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)
+  const parsed = v.safeParse(Answer, parseOrUndefined(json))
+  if (!parsed.success) return { facts: [], invalid: 1 }
+  const said = ` ${plain(text)} `
   const facts: Fact[] = []
   for (const { quote, subject, replaces, ...fact } of parsed.output.facts) {
-    if (!said.includes(plain(quote))) continue
+    const quoted = plain(quote)
+    if (quoted === '' || !said.includes(isUnspaced(quoted) ? quoted : ` ${quoted} `)) continue
     const about = subject.trim().toLowerCase()
     facts.push({
       ...fact,

@@ -7,6 +7,7 @@ import type { Label, Message, Sessions } from '../../sessions/contract.ts'
 import type { Memories, Memory, MemoryReader, MemorySource, NewMemory } from '../contract.ts'
 import { mayUseOwn } from '../entries/access.ts'
 import { aboutTag, compare, isOutside } from './compare.ts'
+import { isNamed } from './fact.ts'
 import type { Fact } from './fact.ts'
 import { extractByModel, extractionModel, MAX_FACTS } from './model.ts'
 import type { ModelDeps } from './model.ts'
@@ -33,6 +34,7 @@ export type Outcome =
   | 'outdated'
   | 'nothing'
   | 'invalid'
+  | 'graph_full'
   | 'suspicious'
   | 'unsure'
   | 'over_budget'
@@ -186,12 +188,21 @@ async function remember(deps: WorkerDeps, said: Said, signal: AbortSignal): Prom
 }
 
 async function relate(
-  { graph }: WorkerDeps,
+  { graph, count }: WorkerDeps,
   { agentId, userId, source }: NewMemory,
   memoryId: string,
   { relations = [] }: Fact,
 ): Promise<void> {
-  if (relations.length > 0) await graph.addTriples({ agentId, userId, memoryId, labels: source.labels }, relations)
+  const usable = relations.filter(isNamed)
+  if (relations.length > usable.length) count('invalid', relations.length - usable.length)
+  if (usable.length === 0) return
+  try {
+    await graph.addTriples({ agentId, userId, memoryId, labels: source.labels }, usable)
+  } catch (error) {
+    // The graph is full. The fact is remembered, and reading the message again would change nothing.
+    if (!(error instanceof Refusal) || error.code !== 'invalid_request') throw error
+    count('graph_full')
+  }
 }
 
 /** Of what only one can hold the last word of a message counts. */

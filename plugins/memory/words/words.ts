@@ -1,5 +1,7 @@
 /** Scripts that are written without blanks between words. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u
+/** Whether it has no words that blanks set apart. */
+export const isUnspaced = (text: string): boolean => UNSPACED.test(text)
 const WORD = /[\p{L}\p{M}\p{N}]+/gu
 const GENITIVE = /['’]s(?![\p{L}\p{N}])/gu
 const MAX_WORD_CHARS = 64

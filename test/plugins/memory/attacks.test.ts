@@ -44,6 +44,12 @@ describe('an instruction does not become the own word of a user', () => {
   })
 })
 
+it('what somebody says whose name has no letter is remembered', async () => {
+  const stage = await openExtraction()
+  await stage.run(turnOf('a', group('I live in Lisbon.', '🎉'), { entryPoint: 'channel', userId: 'chat:1' }))
+  expect(await stage.contents('a')).toEqual(['🎉: I live in Lisbon.'])
+})
+
 it('members of a group are told apart, and a word with a colon is no member', async () => {
   const stage = await openExtraction()
   const options = { entryPoint: 'channel', userId: 'chat:1' }
@@ -102,5 +108,37 @@ describe('what one person told an agent', () => {
     expect(await stage.contents('a')).toContain('I live in Lisbon.')
     const seen = await stage.graph.query(reader, {})
     expect(seen).toHaveLength(reader.agentId === 'a' && reader.userId === 'ann' ? 1 : 0)
+  })
+})
+
+describe('a model that answers amiss', () => {
+  const living = { content: 'The user lives in Lisbon.', quote: 'I live in Lisbon', confidence: 1 }
+  const lives = (object: string) => ({
+    subject: 'the user',
+    subject_type: 'person',
+    relation: 'lives_in',
+    object,
+    object_type: 'place',
+  })
+
+  it.each([
+    ['a thing without a letter', [lives('***'), lives('Lisbon')], 1],
+    ['a thing with a zero', [lives('a\0b'), lives('Lisbon')], 1],
+    ['more things than there may be', [lives('Lisbon'), lives('Porto')], 0],
+  ])('with %s has its fact remembered, and is asked once', async (_, relations, count) => {
+    const stage = await openExtraction({ max_entities_per_agent: 2 })
+    stage.answers.push(JSON.stringify({ facts: [{ ...living, relations }] }), '{"facts": []}')
+    expect(await stage.run(turnOf('a', 'I live in Lisbon.'))).toEqual({ outcome: 'done' })
+    expect(await stage.contents('a')).toEqual([living.content])
+    expect(await stage.graph.query({ agentId: 'a' }, {})).toHaveLength(count)
+    expect(stage.answers).toHaveLength(1)
+  })
+
+  it.each(['The user lives in \0.', 'The user lives in \uD800.'])('as with %j is asked once', async (content) => {
+    const stage = await openExtraction()
+    stage.answers.push(JSON.stringify({ facts: [{ ...living, content }] }))
+    expect(await stage.run(turnOf('a', 'I live in Lisbon.'))).toEqual({ outcome: 'done' })
+    expect(await stage.contents('a')).toEqual([])
+    expect(stage.counts.get('invalid')).toBe(1)
   })
 })
