@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { escapeControls } from 'svc/internal'
 import { estimateTokens } from 'svc/providers'
 import type { Logger } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
@@ -6,6 +7,7 @@ import type { ContextAddition, HookedTurn } from '../../chat/contract.ts'
 import { isLabel } from '../../sessions/contract.ts'
 import type { Label, Message } from '../../sessions/contract.ts'
 import type { Memories, Memory } from '../contract.ts'
+import { INVISIBLE } from '../extraction/own-words.ts'
 import { proactiveOf } from '../extraction/settings.ts'
 import type { ProactiveSettings } from '../extraction/settings.ts'
 
@@ -87,8 +89,10 @@ function toPrompt(memories: readonly Memory[]): string {
   return [head, ...memories.map(lineOf), `[${mark}]`].join('\n')
 }
 function lineOf({ id, content, createdAt, source }: Memory): string {
-  return `- ${id}, ${createdAt.slice(0, 10)}, ${sourceOf(source)}: ${JSON.stringify(content)}`
+  return `- ${id}, ${createdAt.slice(0, 10)}, ${sourceOf(source)}: ${quoted(content)}`
 }
+/** A text of data on one line: nothing in it ends the line, or is read by a model alone. */
+const quoted = (text: string): string => escapeControls(JSON.stringify(text).replaceAll(INVISIBLE, ''))
 /** Where a memory comes from, in words. */
 export function sourceOf({ kind, tool, file, person, labels }: Memory['source']): string {
   const outside = labels.includes('ExternalNetwork') || labels.includes('UntrustedAgent') ? ', from outside' : ''
@@ -96,11 +100,11 @@ export function sourceOf({ kind, tool, file, person, labels }: Memory['source'])
     case 'message':
       return `told by the user${outside}`
     case 'person':
-      return `told by ${JSON.stringify(person ?? 'somebody in a channel')}${outside}`
+      return `told by ${quoted(person ?? 'somebody in a channel')}${outside}`
     case 'tool':
-      return `noted with ${tool ?? 'a tool'}${outside}`
+      return `noted with ${tool === undefined ? 'a tool' : quoted(tool)}${outside}`
     case 'file':
-      return `from the file ${JSON.stringify(file ?? '')}${outside}`
+      return `from the file ${quoted(file ?? '')}${outside}`
     case 'agent':
       return `noted by the agent${outside}`
     case 'import':
