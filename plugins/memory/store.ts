@@ -3,6 +3,9 @@ import type { PluginDatabase, SqlPart } from 'svc/sdk'
 import type { MemoryFilter } from './contract.ts'
 import type { ReadScope } from './entries/access.ts'
 
+/** Held by what deletes memories, and by what must not write again what was deleted, or write of it. */
+export const DELETION = 'memory_tombstone'
+
 /** Conditions on rows of `memory_entry`: whether their agent was removed, and they are only there to be deleted. */
 export const isOfRemovedAgent = sqlPart`memory_entry.agent_id IN (SELECT agent_id FROM memory_removal)`
 export const isKept = sqlPart`memory_entry.agent_id NOT IN (SELECT agent_id FROM memory_removal)`

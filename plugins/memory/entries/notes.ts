@@ -56,7 +56,8 @@ export class Notes {
         else await memories.add([note])
         break
       } catch (error) {
-        if (error instanceof Refusal && error.code !== 'memory_not_found') throw error
+        const isGone = error instanceof Refusal && ['memory_not_found', 'conflict'].includes(error.code)
+        if (error instanceof Refusal && !isGone) throw error
         if ((await store.byKey(agentId, key)) && attempt < TRIES) continue
         await this.#explain(agentId, key, error)
       }

@@ -112,24 +112,27 @@ export class MemoryService implements Memories {
 
   async update(id: string, content: string, by: string, source: MemorySource): Promise<Memory> {
     const { store, audit, settings, now, removal, wordIndex, embedLater } = this.#deps
-    const memory = await this.#require(id)
-    if (memory.supersededBy !== undefined)
-      throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
+    const memory = await this.#requireNewest(id)
     checkNew({ ...memory, content, source }, settings)
     const at = toIso(now())
     const chars = `(${content.length} characters)`
     const details =
       memory.key === undefined ? `memory ${id} changed by ${by} ${chars}` : `noted "${memory.key}" ${chars}`
-    const [, replaced] = await store.commit([
-      store.keepVersion(id, by, at),
-      store.replace(id, content, source, at),
-      ...(await removal.replace(id)),
-      ...wordIndex.replace({ ...memory, content }),
-      store.dropVersions(id, settings.max_versions),
-      audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
-      ...embedLater(memory.agentId),
-    ])
-    if (replaced?.changes !== 1) throw notFound(id)
+    try {
+      await store.commit([
+        store.keepVersion(id, by, at),
+        store.replace(id, content, source, at),
+        ...(await removal.replace(id)),
+        ...wordIndex.replace({ ...memory, content }),
+        store.dropVersions(id, settings.max_versions),
+        audit.entry({ event: 'memory_access', agentId: memory.agentId, details }),
+        ...embedLater(memory.agentId),
+      ])
+    } catch (error) {
+      // Somebody may have deleted or superseded it since it was read.
+      await this.#requireNewest(id)
+      throw error
+    }
     this.#deps.changed('updated', memory.agentId, [id])
     return this.#require(id)
   }
@@ -360,6 +363,12 @@ export class MemoryService implements Memories {
         : [scope.agentId, ...[...scope.shared].map((line) => line.slice(0, line.indexOf(' ')))]
     if (agentId === undefined) return [...new Set(all || [])]
     return !all || all.includes(agentId) ? [agentId] : []
+  }
+  /** Throws `memory_not_found`, and `conflict` for one that is superseded. */
+  async #requireNewest(id: string): Promise<Memory> {
+    const memory = await this.#require(id)
+    if (memory.supersededBy === undefined) return memory
+    throw new Refusal('conflict', `memory ${id} is superseded by ${memory.supersededBy}: change that one`)
   }
   async #require(id: string): Promise<Memory> {
     const [memory] = await this.#deps.store.byIds([id])

@@ -5,7 +5,7 @@ import type { Changes, Logger, PluginDatabase, SqlPart, Statement } from 'svc/sd
 import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.ts'
 import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
-import { idSet, isKept, matching, visibleTo } from '../store.ts'
+import { DELETION, idSet, isKept, matching, visibleTo } from '../store.ts'
 import {
   Count,
   EntryRow,
@@ -27,9 +27,6 @@ export interface Page {
 }
 /** A memory that is being added. */
 export type Draft = NewMemory & { readonly id: string; readonly at: number; readonly createdAt: string }
-
-/** Held by what deletes memories, and by what must not write again what was deleted. */
-const DELETION = 'memory_tombstone'
 
 /** The statements on memories; those of what happens to them with time are in `UpkeepStore`. */
 export class MemoryStore {
@@ -120,9 +117,13 @@ export class MemoryStore {
    */
   supersede({ id, agentId, supersedes = '' }: Draft): readonly Statement[] {
     return [
-      this.#db.sql`UPDATE memory_entry SET superseded_by = ${id}
+      {
+        ...this.#db.sql`UPDATE memory_entry SET superseded_by = ${id}
         WHERE id = ${supersedes} AND agent_id = ${agentId} AND superseded_by = ''
           AND EXISTS (SELECT 1 FROM memory_entry AS newer WHERE newer.id = ${id})`,
+        // As a change of its content.
+        exclusive: `memory_version ${supersedes}`,
+      },
       this.#db.sql`DELETE FROM memory_vector WHERE memory_id = ${supersedes} AND EXISTS
         (SELECT 1 FROM memory_entry WHERE id = ${supersedes} AND superseded_by = ${id})`,
       this.#db.sql`DELETE FROM memory_text WHERE memory_id = ${supersedes} AND EXISTS
@@ -132,14 +133,17 @@ export class MemoryStore {
         WHERE id = ${id}`,
     ]
   }
-  /** The content of now becomes a version. Goes before `replace`. */
+  /**
+   * The content of now becomes a version. Goes before `replace`. Makes the batch fail when there is nothing to replace:
+   * the content is NULL then, which the column refuses.
+   */
   keepVersion(id: string, by: string, at: string): Statement {
+    const present = sqlPart`FROM memory_entry WHERE id = ${id} AND superseded_by = '' AND ${isKept}`
     return {
       ...this.#db
         .sql`INSERT INTO memory_version (memory_id, number, content, source, written_at, replaced_at, replaced_by)
-      SELECT id, COALESCE((SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}), 0) + 1, content, source,
-        updated_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT)
-      FROM memory_entry WHERE id = ${id}`,
+      VALUES (${id}, COALESCE((SELECT MAX(number) FROM memory_version WHERE memory_id = ${id}), 0) + 1,
+        (SELECT content ${present}), (SELECT source ${present}), (SELECT updated_at ${present}), ${at}, ${by})`,
       exclusive: `memory_version ${id}`,
     }
   }
@@ -162,7 +166,7 @@ export class MemoryStore {
         ...this.#db.sql`INSERT INTO memory_tombstone (id, agent_id, user_id, created_at, deleted_at, deleted_by)
         SELECT id, agent_id, user_id, created_at, CAST(${at} AS TEXT), CAST(${by} AS TEXT) FROM memory_entry
         WHERE id IN (SELECT key FROM json_each(${set}))
-        ON CONFLICT (id) DO NOTHING`,
+        ON CONFLICT (id) DO UPDATE SET deleted_at = excluded.deleted_at, deleted_by = excluded.deleted_by`,
         exclusive: DELETION,
       },
       ...relationsOfForgotten(this.#db, set),
@@ -192,7 +196,7 @@ export class MemoryStore {
   async reported(id: string): Promise<readonly Memory[]> {
     return this.#entries.all(
       await this.#db.all`SELECT * FROM memory_entry
-        WHERE idempotency_key >= ${`${id}:`} AND idempotency_key < ${`${id};`} AND ${isKept} ORDER BY id`,
+        WHERE substr(idempotency_key, 1, ${id.length + 1}) = ${`${id}:`} AND ${isKept} ORDER BY id`,
     )
   }
   /** The notes of an agent, the latest first. */

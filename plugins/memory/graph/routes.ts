@@ -49,7 +49,7 @@ const MAX_TRIPLES = 500
 /** Whose graph a caller sees: the operator everybody's, anybody else their own. */
 function scopeOf(principal: Principal) {
   const reader = readerOf(principal)
-  return reader.kind === 'person' ? { userId: reader.userId } : { all: true }
+  return reader.kind === 'person' ? { userId: reader.userId } : { all: true, userId: undefined }
 }
 
 /** Interface 4.3, `…/relations`. */
@@ -98,11 +98,13 @@ export function graphRoutes(
     },
     async handle({ params, body, principal }) {
       const { id: agentId } = await agents.require(params.id)
-      const reader = readerOf(principal)
-      const userId = reader.kind === 'person' ? reader.userId : undefined
+      const { userId } = scopeOf(principal)
       const many = body.length === 1 ? 'a relation' : `${body.length} relations`
-      const details = `${many} added by ${nameOf(principal)}`
-      const record = audit.entry({ event: 'memory_access', agentId, details })
+      const record = audit.entry({
+        event: 'memory_access',
+        agentId,
+        details: `${many} added by ${nameOf(principal)}`,
+      })
       await (await open()).addTriples({ agentId, userId, labels: [] }, body, [record])
       return { agent_id: agentId, triples_processed: body.length }
     },

@@ -6,6 +6,9 @@ import type { Entity, GraphScope, GraphStore, NewEntity, Relation } from './stor
 
 export interface GraphSettings {
   readonly max_entities_per_agent: number
+  readonly max_relations_per_agent: number
+  /** Of the properties of one. */
+  readonly max_metadata_bytes: number
   readonly max_graph_depth: number
   readonly max_relations_found: number
 }
@@ -50,7 +53,7 @@ export class Graph {
     const { store } = this.#deps
     const scope = scopeOf(origin)
     const made = toEntity({ properties: {}, ...entity }, { name: 'name', type: 'entity_type' })
-    await this.#commit(scope, [made], [])
+    await this.#commit(scope, [made], [], origin.memoryId)
     const found = await store.entityByName(scope, made.nameKey)
     if (!found) throw new Refusal('conflict', `The entity "${entity.name}" was deleted meanwhile`)
     return found
@@ -84,7 +87,7 @@ export class Graph {
         labels: origin.labels,
       })
     }
-    await this.#commit(scopeOf(origin), [...entities.values()], relations, also)
+    await this.#commit(scopeOf(origin), [...entities.values()], relations, origin.memoryId, also)
   }
 
   /** Relations that fit, and with a depth above 1 those around what was found. Nothing of another person. */
@@ -128,28 +131,45 @@ export class Graph {
     scope: GraphScope,
     entities: readonly NewEntity[],
     relations: readonly Omit<Parameters<GraphStore['putRelation']>[1], 'id'>[],
+    memoryId = '',
     also: readonly Statement[] = [],
   ): Promise<void> {
     const { store, settings, now } = this.#deps
-    const { max_entities_per_agent: max } = settings
+    const { max_entities_per_agent: maxEntities, max_relations_per_agent: maxRelations } = settings
+    for (const { properties } of [...entities, ...relations]) this.#checkProperties(properties)
     const at = toIso(now())
     try {
       await store.commit([
-        ...entities.map((entity) => store.putEntity(scope, entity, max, at)),
+        ...entities.map((entity) => store.putEntity(scope, entity, memoryId, maxEntities, at)),
         ...relations.map((relation) => store.putRelation(scope, { ...relation, id: newId() }, at)),
+        ...(relations.length > 0 ? [store.limitRelations(scope, maxRelations)] : []),
         ...also,
       ])
     } catch (error) {
+      if (error instanceof Refusal) throw error
       const missing = await Promise.all(entities.map(({ nameKey }) => store.entityByName(scope, nameKey)))
-      if (missing.every((entity) => entity !== undefined)) throw error
-      throw new Refusal(
-        'invalid_request',
-        `the graph of the agent has ${max} entities, which is the limit (plugins.memory.max_entities_per_agent)`,
-        { cause: error },
-      )
+      if (missing.includes(undefined)) throw full(maxEntities, 'entities', error)
+      if ((await store.countRelations(scope)) + relations.length > maxRelations)
+        throw full(maxRelations, 'relations', error)
+      throw error
     }
   }
+  #checkProperties(properties: Readonly<Record<string, unknown>>): void {
+    const { max_metadata_bytes: max } = this.#deps.settings
+    if (Buffer.byteLength(JSON.stringify(properties)) > max)
+      throw new Refusal(
+        'invalid_request',
+        `properties: at most ${max} bytes of JSON (plugins.memory.max_metadata_bytes)`,
+      )
+  }
 }
+
+const full = (max: number, what: 'entities' | 'relations', cause: unknown): Refusal =>
+  new Refusal(
+    'invalid_request',
+    `the graph of the agent has ${max} ${what}, which is the limit (plugins.memory.max_${what}_per_agent)`,
+    { cause },
+  )
 
 function scopeOf({
   agentId,

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { jsonColumn, numberColumn, RowReader } from 'svc/internal'
-import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
-import { idSet } from '../store.ts'
+import { sqlPart } from 'svc/sdk'
+import type { Logger, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
+import { DELETION, idSet } from '../store.ts'
 
 const Properties = jsonColumn(v.record(v.string(), v.unknown()))
 const EntityRow = v.pipe(
@@ -53,6 +54,13 @@ export interface NewRelation {
   readonly labels: readonly string[]
 }
 
+/** Whether an agent has a memory, or none is meant. */
+const isThere = (memoryId: string, agentId: string): SqlPart =>
+  memoryId === ''
+    ? sqlPart`1 = 1`
+    : sqlPart`EXISTS (SELECT 1 FROM memory_entry
+        WHERE memory_entry.id = ${memoryId} AND memory_entry.agent_id = ${agentId})`
+
 /** Every statement on entities and relations. A relation whose memory is deleted or superseded is not read. */
 export class GraphStore {
   readonly #db: PluginDatabase
@@ -68,19 +76,23 @@ export class GraphStore {
     if (statements.length > 0) await this.#db.batch(statements)
   }
 
-  /** One that is there keeps its name; its type and properties are replaced when somebody makes it by itself. */
-  putEntity({ agentId, userId }: GraphScope, entity: NewEntity, max: number, at: string): Statement {
+  /**
+   * One that is there keeps its name; its type and properties are replaced when somebody makes it by itself. `memoryId`:
+   * the memory that speaks of it; when that was deleted meanwhile, nothing is written.
+   */
+  putEntity({ agentId, userId }: GraphScope, entity: NewEntity, memoryId: string, max: number, at: string): Statement {
     const { id, nameKey, name, type, properties, isMade } = entity
-    const made = Number(isMade)
     // With too many of them the name becomes NULL, which the column refuses, so that the whole batch fails.
     return {
       ...this.#db.sql`INSERT INTO memory_entity
         (id, agent_id, user_id, name_key, name, entity_type, properties, is_made, created_at)
-      VALUES (${id}, ${agentId}, ${userId}, ${nameKey},
+      SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${userId} AS TEXT), CAST(${nameKey} AS TEXT),
         CASE WHEN EXISTS (SELECT 1 FROM memory_entity
             WHERE agent_id = ${agentId} AND user_id = ${userId} AND name_key = ${nameKey})
           OR (SELECT COUNT(*) FROM memory_entity WHERE agent_id = ${agentId}) < ${max} THEN CAST(${name} AS TEXT) END,
-        ${type}, ${JSON.stringify(properties)}, ${made}, ${at})
+        CAST(${type} AS TEXT), CAST(${JSON.stringify(properties)} AS TEXT), CAST(${Number(isMade)} AS INTEGER),
+        CAST(${at} AS TEXT)
+      WHERE ${isThere(memoryId, agentId)}
       ON CONFLICT (agent_id, user_id, name_key) DO UPDATE SET
         entity_type = CASE WHEN excluded.is_made = 1 THEN excluded.entity_type ELSE memory_entity.entity_type END,
         properties = CASE WHEN excluded.is_made = 1 THEN excluded.properties ELSE memory_entity.properties END,
@@ -94,7 +106,8 @@ export class GraphStore {
    */
   putRelation({ agentId, userId }: GraphScope, relation: NewRelation, at: string): Statement {
     const { id, sourceKey, targetKey, memoryId, confidence } = relation
-    return this.#db.sql`INSERT INTO memory_relation (id, agent_id, user_id, source_id, relation, target_id, memory_id,
+    const statement = this.#db
+      .sql`INSERT INTO memory_relation (id, agent_id, user_id, source_id, relation, target_id, memory_id,
         confidence, properties, labels, created_at)
       SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${userId} AS TEXT), source.id,
         CAST(${relation.relation} AS TEXT), target.id, CAST(${memoryId} AS TEXT), CAST(${confidence} AS DOUBLE PRECISION),
@@ -103,11 +116,25 @@ export class GraphStore {
       FROM memory_entity AS source, memory_entity AS target
       WHERE source.agent_id = ${agentId} AND source.user_id = ${userId} AND source.name_key = ${sourceKey}
         AND target.agent_id = ${agentId} AND target.user_id = ${userId} AND target.name_key = ${targetKey}
-        AND (${memoryId} = '' OR EXISTS (SELECT 1 FROM memory_entry
-          WHERE memory_entry.id = ${memoryId} AND memory_entry.agent_id = ${agentId}))
+        AND ${isThere(memoryId, agentId)}
       ON CONFLICT (agent_id, user_id, source_id, relation, target_id, memory_id) DO UPDATE SET
         confidence = excluded.confidence, labels = excluded.labels, properties = CASE
           WHEN excluded.properties = '{}' THEN memory_relation.properties ELSE excluded.properties END`
+    // A deletion that is not committed yet could not be seen here.
+    return memoryId === '' ? statement : { ...statement, exclusive: DELETION }
+  }
+
+  /** Behind the relations of a batch: makes it fail when there are too many, by a NULL that the column refuses. */
+  limitRelations({ agentId }: GraphScope, max: number): Statement {
+    return {
+      ...this.#db.sql`UPDATE memory_relation SET confidence = NULL WHERE agent_id = ${agentId}
+        AND (SELECT COUNT(*) FROM memory_relation AS other WHERE other.agent_id = ${agentId}) > ${max}`,
+      exclusive: `memory_relation ${agentId}`,
+    }
+  }
+  async countRelations({ agentId }: GraphScope): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM memory_relation WHERE agent_id = ${agentId}`
+    return v.parse(v.object({ count: numberColumn }), row).count
   }
 
   async entityByName({ agentId, userId }: GraphScope, nameKey: string): Promise<Entity | undefined> {

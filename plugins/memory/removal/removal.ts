@@ -110,7 +110,7 @@ export class MemoryRemoval {
       await store.commit([store.dropVersions(ids)])
       await nextTurn()
     }
-    const outcomes = await store.commit(store.dropEntries(ids))
-    return outcomes.at(-1)?.changes ?? 0
+    const [entries] = await store.commit(store.dropEntries(ids))
+    return entries?.changes ?? 0
   }
 }

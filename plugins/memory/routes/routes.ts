@@ -12,7 +12,6 @@ type Requests = (input: { readonly principal: Principal }) => Promise<MemoryRequ
 
 const auth = 'bearer' as const
 const unknownAgent = ['agent_not_found'] as const
-const unknownMemory = ['memory_not_found'] as const
 const reads = { auth, effect: 'read', cost: 5 } as const
 const writes = { auth, effect: 'lasting', cost: 5 } as const
 const sweeps = { auth, effect: 'lasting', cost: 50 } as const
@@ -211,24 +210,24 @@ function upkeepRoutes(requests: Requests): readonly AnyRoute[] {
 }
 
 function itemRoutes(requests: Requests): readonly AnyRoute[] {
+  const of = { params: schema.MemoryParams, errors: ['memory_not_found'] as const }
   return [
     defineRoute({
       ...reads,
+      ...of,
       method: 'GET',
       path: '/api/memory/items/:memory_id',
       summary: 'Read a memory',
-      params: schema.MemoryParams,
       returns: schema.EntryView,
-      errors: unknownMemory,
       handle: async (input) => (await requests(input)).find(input.params.memory_id),
     }),
     defineRoute({
       ...writes,
+      ...of,
       method: 'PUT',
       path: '/api/memory/items/:memory_id',
       summary: 'Change the content of a memory',
       description: 'The former content is in its history.',
-      params: schema.MemoryParams,
       body: schema.Change,
       returns: v.object({ updated: v.literal(true), memory_id: v.string() }),
       errors: ['memory_not_found', 'conflict', 'payload_too_large'],
@@ -236,25 +235,23 @@ function itemRoutes(requests: Requests): readonly AnyRoute[] {
     }),
     defineRoute({
       ...writes,
+      ...of,
       method: 'DELETE',
       path: '/api/memory/items/:memory_id',
       summary: 'Delete a memory with its history',
       description: 'Somebody who signed in may delete what is kept for them.',
       effectOf: ({ principal }) => (principal.kind === 'user' ? 'own' : 'lasting'),
-      params: schema.MemoryParams,
       returns: v.object({ status: v.literal('deleted'), memory_id: v.string() }),
-      errors: unknownMemory,
       handle: async (input) => (await requests(input)).forget(input.params.memory_id),
     }),
     defineRoute({
       ...reads,
+      ...of,
       method: 'GET',
       path: '/api/memory/items/:memory_id/history',
       summary: 'The former contents of a memory, the oldest first, and the present one',
       description: 'Of a deleted one it says when it was deleted and by whom, and nothing of its content.',
-      params: schema.MemoryParams,
       returns: schema.HistoryView,
-      errors: unknownMemory,
       handle: async (input) => (await requests(input)).history(input.params.memory_id),
     }),
   ]

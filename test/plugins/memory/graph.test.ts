@@ -46,6 +46,35 @@ describe.each(['SQLite', 'PostgreSQL'])('the graph on %s', (engine) => {
     expect([await names(), await relations()]).toEqual([[], []])
   })
 
+  it('gets nothing of a memory that was deleted before', async () => {
+    const { opened, graph, db } = await open()
+    const [gone] = await opened.memories.add([memoryOf('a', 'Ann works at Acme')])
+    await opened.memories.forget([gone?.id ?? ''], 'a person')
+    await graph.addTriples({ agentId: 'a', memoryId: gone?.id, labels: [] }, [triple('Ann', 'works_at', 'Acme')])
+    expect(await db.all`SELECT name FROM memory_entity`).toEqual([])
+  })
+
+  it('has at most so many relations, with properties of a certain size', async () => {
+    const { graph } = await open({ max_relations_per_agent: 2, max_metadata_bytes: 20 })
+    const of = { agentId: 'a', labels: [] }
+    const refusal = (said: string) => ({ code: 'invalid_request', message: expect.stringContaining(said) })
+    await graph.addTriples(of, [triple('Ann', 'knows', 'Bo'), triple('Bo', 'knows', 'Ann')])
+    await graph.addTriples(of, [triple('Ann', 'knows', 'Bo')])
+    await graph.addTriples({ ...of, agentId: 'b' }, [triple('Ann', 'likes', 'Bo')])
+    await expect(graph.addTriples(of, [triple('Ann', 'likes', 'Bo')])).rejects.toMatchObject(
+      refusal('plugins.memory.max_relations_per_agent'),
+    )
+    const properties = { x: 'x'.repeat(20) }
+    const tooLarge = refusal('plugins.memory.max_metadata_bytes')
+    const known = { ...triple('Ann', 'knows', 'Bo'), properties }
+    await expect(graph.addTriples(of, [known])).rejects.toMatchObject(tooLarge)
+    await expect(graph.addEntity(of, { name: 'Ann', type: 'person', properties })).rejects.toMatchObject(tooLarge)
+    expect(await graph.query({ agentId: 'a' }, {})).toMatchObject([
+      { relation: { type: 'knows', properties: {} }, source: { properties: {} } },
+      { relation: { type: 'knows', properties: {} } },
+    ])
+  })
+
   it('is cleaned by its migration of what former versions left of forgotten memories', async () => {
     const { opened, graph, db } = await open()
     const [kept] = await opened.memories.add([memoryOf('a', 'Ann works at Acme')])

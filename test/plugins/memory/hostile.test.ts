@@ -28,6 +28,70 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
   })
 })
 
+describe.each(['SQLite', 'PostgreSQL'])('what is told twice on %s', (engine) => {
+  const open = async () => {
+    const database = engine === 'SQLite' ? undefined : await createTestDatabase()
+    if (database) onTestFinished(() => database[Symbol.asyncDispose]())
+    return openStage({}, { url: database?.url ?? 'sqlite::memory:' })
+  }
+
+  it('is found by the id of its request, whatever the order of texts is', async () => {
+    const { memories, store } = (await open()).opened
+    const id = '0f6a1b3c-0000-4000-8000-000000000000'
+    await memories.add([
+      memoryOf('a', 'first', { idempotencyKey: `${id}:0:0` }),
+      memoryOf('a', 'second', { idempotencyKey: `${id}:1:0` }),
+      memoryOf('a', 'of another', { idempotencyKey: `${id}0:0` }),
+    ])
+    expect((await store.reported(id)).map(({ content }) => content).toSorted()).toEqual(['first', 'second'])
+  })
+
+  it('is one memory, though it is twice in one import', async () => {
+    const { opened } = await open()
+    const key = new MemoryRequests(opened, operator)
+    await key.imported('a', [{ content: 'twice' }, { content: 'twice' }])
+    await Promise.all([1, 2].map(() => key.imported('a', [{ content: 'twice' }, { content: 'once' }])))
+    expect(await key.list({})).toMatchObject({ total: 2 })
+  })
+
+  it('is known to be deleted since its last deletion', async () => {
+    const { opened, db } = await open()
+    const key = new MemoryRequests(opened, operator)
+    const [entry] = [{ content: 'again' }]
+    await key.imported('a', [entry])
+    const [first] = (await key.list({})).memories
+    await key.forget(first?.id ?? '')
+    await db.run`UPDATE memory_tombstone SET deleted_at = '2020-01-01T00:00:00.000Z', deleted_by = 'somebody else'`
+    await key.imported('a', [entry])
+    await key.forget(first?.id ?? '')
+    await opened.upkeep.sweep()
+    expect(await key.history(first?.id ?? '')).toMatchObject({
+      deleted_at: expect.not.stringMatching(/^2020/),
+      deleted_by: 'operator',
+    })
+  })
+
+  it('changes nothing of a memory that is superseded at the same time', async () => {
+    const { memories } = (await open()).opened
+    const [former] = await memories.add([memoryOf('a', 'former')])
+    const id = former?.id ?? ''
+    const [changed, added] = await Promise.allSettled([
+      memories.update(id, 'changed', 'ann', { kind: 'person', labels: [] }),
+      memories.add([memoryOf('a', 'newer', { supersedes: id })]),
+    ])
+    // PostgreSQL may do the one or the other first.
+    expect([engine, added.status]).toEqual([engine, 'fulfilled'])
+    if (engine === 'SQLite') expect(changed.status).toBe('rejected')
+    const newest = added.status === 'fulfilled' ? added.value[0]?.id : ''
+    const { versions } = await memories.history(newest ?? '', operator)
+    expect(versions.map(({ content }) => content)).toEqual([
+      'former',
+      ...(changed.status === 'fulfilled' ? ['changed'] : []),
+      'newer',
+    ])
+  })
+})
+
 it('what differs in a number or in a "not" is no duplicate', async () => {
   const { opened, embed } = await openStage({ duplicate_threshold: 0.6 })
   await opened.memories.add(

@@ -1,10 +1,14 @@
 import { createConsola } from 'consola'
+import { Client } from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { omitUndefined } from 'svc/sdk'
 import { openDatabase } from '../../../core/storage/open.ts'
 import { isVisible } from '../../../plugins/memory/entries/access.ts'
 import { migrations } from '../../../plugins/memory/migrations.ts'
+import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
+import { openExtraction } from './open-extraction.ts'
+import type { ExtractionStage } from './open-extraction.ts'
 import { memoryOf, openStage } from './open-store.ts'
 
 const operator = { kind: 'operator' } as const
@@ -138,5 +142,57 @@ describe.each(['SQLite', 'PostgreSQL'])('on %s', (engine) => {
     await upkeep.sweep()
     expect(await upkeep.clear('a', undefined, 'a person')).toBe(3)
     expect((await memories.history(last?.id ?? '', operator)).deleted?.by).toBe('a person')
+  })
+})
+
+describe('on PostgreSQL nothing is left of a memory that is deleted while', () => {
+  /** `held`: what another connection holds, until the work and the deletion, in this order, wait for something. */
+  async function race(held: string, prepare: string, work: (stage: ExtractionStage, id: string) => Promise<unknown>) {
+    const database = await createTestDatabase()
+    onTestFinished(() => database[Symbol.asyncDispose]())
+    const stage = await openExtraction({}, database.url)
+    const [memory] = await stage.opened.memories.add([memoryOf('a', 'aubergine')])
+    const id = memory?.id ?? ''
+    await database.query(prepare)
+    const other = new Client({ connectionString: database.url })
+    await other.connect()
+    const waiting = async (): Promise<string> =>
+      database.query(
+        `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    try {
+      await other.query('BEGIN')
+      await other.query(held.replace('$id', id))
+      const working = work(stage, id)
+      await eventually(async () => expect(await waiting()).toBe('1'))
+      let isDeleted = false
+      const deleting = stage.opened.memories.forget([id], 'ann').finally(() => (isDeleted = true))
+      await eventually(async () => expect(isDeleted || (await waiting()) === '2').toBe(true))
+      await other.query('COMMIT')
+      await Promise.allSettled([working, deleting])
+    } finally {
+      await other.end()
+    }
+    const tables = ['entry', 'version', 'text', 'vector', 'relation', 'entity']
+    const left = tables.map((table) => `SELECT '${table}' FROM memory_${table}`).join(' UNION ')
+    expect(await database.query(left)).toBe('')
+  }
+
+  it('its vector is made', () =>
+    race(`SELECT 1 FROM memory_entry WHERE id = '$id' FOR UPDATE`, 'SELECT 1', (stage) => stage.embed('a')))
+  it('a relation is found in it', () => {
+    const triple = {
+      subject: 'Ann',
+      subject_type: 'person',
+      relation: 'eats',
+      object: 'aubergine',
+      object_type: 'thing',
+    }
+    return race(
+      'SELECT pg_advisory_xact_lock(42)',
+      `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END';
+       CREATE TRIGGER wait AFTER INSERT ON memory_relation FOR EACH ROW EXECUTE FUNCTION wait()`,
+      (stage, id) => stage.graph.addTriples({ agentId: 'a', memoryId: id, labels: [] }, [triple]),
+    )
   })
 })

@@ -145,6 +145,7 @@ describe('the rows of memory', () => {
         new GraphStore(db, console).putEntity(
           { agentId: 'a', userId },
           { id: userId, nameKey: 'x', name: 'X', type: 'person', properties: {}, isMade: true },
+          '',
           10,
           '2026-01-01T00:00:00.000Z',
         ),

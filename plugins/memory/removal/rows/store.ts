@@ -48,9 +48,10 @@ export class RemovalStore {
   drop(ids: readonly string[]): readonly Statement[] {
     const set = idSet(ids)
     return [
+      // First: what others write of them at the same time is there by then, or is not written.
+      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
       this.#db.sql`DELETE FROM memory_version WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
       this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
-      this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set}))`,
     ]
   }
   /** Makes memories those of another agent, with nothing by which one could be taken for another. */
@@ -116,10 +117,10 @@ export class RemovalStore {
   dropEntries(ids: readonly string[]): readonly Statement[] {
     const set = idSet(ids)
     return [
-      this.dropVersions(ids),
-      this.#db.sql`DELETE FROM memory_text WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
-      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
+      // First, as in `drop`; the words go with it.
       this.#db.sql`DELETE FROM memory_entry WHERE id IN (SELECT key FROM json_each(${set})) AND ${isOfRemovedAgent}`,
+      this.dropVersions(ids),
+      this.#db.sql`DELETE FROM memory_vector WHERE memory_id IN (SELECT key FROM json_each(${set}))`,
     ]
   }
   isSliceOfVersions(count: number): boolean {
