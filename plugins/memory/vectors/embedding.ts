@@ -9,6 +9,9 @@ import type { QuestionVector } from '../retrieval/retrieval.ts'
 import type { VectorPlacer } from './placer.ts'
 import { toBytes } from './vector.ts'
 
+/** How long a job waits that met another model than it began with. */
+const OTHER_MODEL_MS = 10_000
+
 export interface EmbedderDeps {
   readonly store: MemoryStore
   readonly placer: VectorPlacer
@@ -83,8 +86,9 @@ export class Embedder {
       if (rows.length === 0) return { outcome: 'done' }
       const texts = rows.map(({ key, content }) => (key === undefined ? content : `${key}: ${content}`) || ' ')
       const made = toVectors(await inference.embed({ ...this.#choice(), purpose: 'document' }, texts, signal))
-      // The configuration changed meanwhile: the next attempt begins with the new model.
-      if (made.model !== model) return { outcome: 'postponed', afterMs: 0 }
+      // The configuration changed meanwhile: the next attempt begins with the new model. The length of its vectors may
+      // be another one with each call, too: then this goes on for ever, and costs something each time.
+      if (made.model !== model) return { outcome: 'postponed', afterMs: OTHER_MODEL_MS }
       await store.commit(
         rows.flatMap((row, at) =>
           store.setVector(row, agentId, model, toBytes(made.vectors[at] ?? new Float32Array(0))),

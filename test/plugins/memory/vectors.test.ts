@@ -261,3 +261,16 @@ describe('places on SQLite', () => {
     expect(await finds(other, '9999~')).toEqual(['n9999.'])
   })
 })
+
+it('a provider whose vectors have another length with each call is left alone for a while', async () => {
+  const stage = await openStage()
+  await stage.opened.memories.add([memoryOf('a', 'tea')])
+  let length = 1
+  stage.useEmbedding(async (_, texts) => {
+    const vectors = texts.map(() => new Float32Array(length++).fill(1))
+    return { provider: 'test', model: 'm', vectors, price: undefined, usage: { input: 0 } }
+  })
+  const outcome = await stage.opened.embedder.run('a', AbortSignal.timeout(60_000))
+  expect(outcome).toEqual({ outcome: 'postponed', afterMs: expect.any(Number) })
+  expect(outcome).toHaveProperty('afterMs', 10_000)
+})
