@@ -14,6 +14,7 @@ export const Settings = fileOnly(
       1_099_511_627_776,
     ),
     max_sessions: fields.integer('Conversations of a source that come over.', 50_000, 1, 1_000_000),
+    max_memories: fields.integer('Memories of a source that come over.', 50_000, 1, 1_000_000),
     max_messages: fields.integer('Messages of one conversation that come over, the newest ones.', 5_000, 1, 50_000),
     max_workspace_files: fields.integer('Files of the workspace of one agent that come over.', 5_000, 0, 1_000_000),
     max_reports: fields.integer('Reports that are kept; the oldest ones are deleted.', 100, 1, 10_000),

@@ -4,6 +4,7 @@ import { isAbsolute, join } from 'node:path'
 import { Refusal } from 'svc/sdk'
 import type { SourceHome, SourceType } from './model.ts'
 import type { OpenedSource } from './source/open-source.ts'
+import { entryOf } from './source/values.ts'
 
 /** Where homes of the other systems are; `OPENCLAW_STATE_DIR` and the like win. */
 const places: readonly (readonly [type: SourceType, variable: string, folders: readonly string[]])[] = [
@@ -67,6 +68,6 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
 }
 /** Throws `invalid_request` for a system that is known and not supported, with what to do instead. */
 export function refuseUnsupported(source: string): void {
-  const reason = NOT_SUPPORTED[source.toLowerCase().replaceAll(/[^a-z]/g, '')]
+  const reason = entryOf(NOT_SUPPORTED, source.toLowerCase().replaceAll(/[^a-z]/g, ''))
   if (reason !== undefined) throw new Refusal('invalid_request', `source: ${reason}`)
 }

@@ -137,11 +137,24 @@ export class HomeDraft {
   readonly left: LeftBehind[] = []
   readonly warnings: string[] = []
   readonly #memoryKeys = new Set<string>()
+  readonly #maxMemories: number
+  #isFull = false
+  constructor({ maxMemories }: { readonly maxMemories: number }) {
+    this.#maxMemories = maxMemories
+  }
 
-  /** What is there twice is one memory. */
-  remember(memory: SourceMemory): void {
-    const before = this.#memoryKeys.size
-    if (this.#memoryKeys.add(memory.key).size > before) this.memories.push(memory)
+  /** What is there twice is one memory. `false`: there are too many, and no more come over. */
+  remember(memory: SourceMemory): boolean {
+    if (this.#memoryKeys.has(memory.key)) return true
+    if (this.memories.length < this.#maxMemories) {
+      this.#memoryKeys.add(memory.key)
+      this.memories.push(memory)
+      return true
+    }
+    if (!this.#isFull)
+      this.leave('memory', 'memories', `there are more than ${this.#maxMemories}: raise plugins.migrate.max_memories`)
+    this.#isFull = true
+    return false
   }
   leave(kind: Kind, name: string, reason: string): void {
     this.left.push({ kind, name, reason })

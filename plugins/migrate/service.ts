@@ -148,6 +148,7 @@ export class Migrations {
         maxFileBytes: settings.max_file_bytes,
         maxDatabaseBytes: settings.max_database_bytes,
         maxSessions: settings.max_sessions,
+        maxMemories: settings.max_memories,
         maxMessages: settings.max_messages,
         foreignOwner: settings.foreign_owner,
       },

@@ -283,6 +283,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.migrate.max_file_bytes': ['test/plugins/migrate/open-source.test.ts', 'has long conversations, large files'],
   'plugins.migrate.max_database_bytes': ['test/plugins/migrate/open-source.test.ts', 'has its conversations in SQLite'],
   'plugins.migrate.max_sessions': ['test/plugins/migrate/open-source.test.ts', 'beyond a limit the rest is named'],
+  'plugins.migrate.max_memories': ['test/plugins/migrate/hostile.test.ts', 'of memories: the first ones come over'],
   'plugins.migrate.max_messages': ['test/plugins/migrate/open-source.test.ts', 'has long conversations, large files'],
   'plugins.migrate.max_workspace_files': ['test/plugins/migrate/migrate.test.ts', 'is taken over: agents, files'],
   'plugins.hands.max_instances': ['test/plugins/hands/instances.test.ts', 'are limited in number'],
@@ -296,6 +297,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/memory/remembering.test.ts',
     'is filled and asked by tools and rows, within its depth',
   ],
+  'plugins.memory.max_relations_per_agent': ['test/plugins/memory/graph.test.ts', 'has at most so many relations'],
   'plugins.memory.max_graph_depth': [
     'test/plugins/memory/remembering.test.ts',
     'is filled and asked by tools and rows, within its depth',

@@ -1,6 +1,6 @@
 import { commandLine, omitUndefined } from 'svc/sdk'
 import type { HomeDraft } from '../model.ts'
-import { fieldsOf, flagOf, listOf, numberOf, textOf, textsOf } from '../source/values.ts'
+import { entryOf, fieldsOf, flagOf, listOf, numberOf, textOf, textsOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 
 /** Looks up a variable in the files of the source; `undefined` when it is not there. */
@@ -117,7 +117,7 @@ export function readChannels(draft: HomeDraft, { section, ...source }: ChannelSo
     const channel = name.toLowerCase()
     const mapping = Object.hasOwn(mappings, channel) ? mappings[channel] : undefined
     if (!mapping) {
-      draft.leave('channel', name, NOT_OVER[channel] ?? 'there is no counterpart of it here')
+      draft.leave('channel', name, entryOf(NOT_OVER, channel) ?? 'there is no counterpart of it here')
       continue
     }
     for (const [account, fields] of accountsOf(value)) readAccount(draft, channel, account, fields, mapping, source)
@@ -291,6 +291,6 @@ const groupPolicies: Readonly<Record<string, string>> = {
   disabled: 'ignore',
   ignore: 'ignore',
 }
-const dmPolicy = (name: string | undefined): string | undefined => (name ? (dmPolicies[name] ?? 'allowed_only') : name)
+const dmPolicy = (name: string | undefined): string | undefined => name && (entryOf(dmPolicies, name) ?? 'allowed_only')
 const groupPolicy = (name: string | undefined): string | undefined =>
-  name ? (groupPolicies[name] ?? 'mention_only') : name
+  name && (entryOf(groupPolicies, name) ?? 'mention_only')

@@ -14,28 +14,56 @@ export async function readMemoryFile(
 ): Promise<void> {
   const text = await folder.text(file)
   for (const { content, category } of splitMemories(text ?? ''))
-    draft.remember({ key: stableId(agent, content), agent, content, confidence: 1, category, file })
+    if (!draft.remember({ key: stableId(agent, content), agent, content, confidence: 1, category, file })) return
 }
 
-export function splitMemories(
-  text: string,
-): readonly { readonly content: string; readonly category: string | undefined }[] {
-  const found: { content: string; category: string | undefined }[] = []
+interface Entry {
+  readonly content: string
+  readonly category: string | undefined
+}
+/** Takes a time that grows with the length of the text and no faster, whatever it is full of. */
+export function* splitMemories(text: string): Iterable<Entry> {
   let category: string | undefined
   let paragraph: string[] = []
-  const end = (): void => {
+  const end = (): readonly Entry[] => {
     const content = paragraph.join(' ').trim().toWellFormed().replaceAll('\0', '').slice(0, MAX_ENTRY)
-    if (content !== '') found.push({ content, category })
     paragraph = []
+    return content === '' ? [] : [{ content, category }]
   }
-  for (const line of text.replaceAll(/<!--[^]*?-->/g, '').split(/\r?\n/)) {
-    const [, heading] = /^#{1,6}\s+(.+?)\s*#*$/.exec(line) ?? []
-    const [, item] = /^\s*(?:[-*+]|\d+[.)])\s+(.+)$/.exec(line) ?? []
-    if (heading !== undefined || item !== undefined || line.trim() === '' || /^\s*([-*_]\s*){3,}$/.test(line)) end()
-    if (heading !== undefined) category = heading.slice(0, MAX_CATEGORY)
-    else if (item !== undefined) paragraph.push(item)
-    else if (!/^\s*([-*_]\s*){3,}$/.test(line)) paragraph.push(line.trim())
+  for (const line of linesOf(withoutComments(text))) {
+    const isHeading = /^#{1,6}\s/.test(line)
+    const [mark] = /^(?:[-*+]|\d{1,9}[.)])\s/.exec(line) ?? []
+    const isRule = /^(?:[-*_]\s*){3}/.test(line) && !/[^-*_\s]/.test(line)
+    if (isHeading || mark !== undefined || isRule || line === '') yield* end()
+    if (isHeading) category = headingOf(line).slice(0, MAX_CATEGORY) || undefined
+    else if (!isRule) paragraph.push(line.slice(mark?.length ?? 0).trim())
   }
-  end()
-  return found
+  yield* end()
+}
+function* linesOf(text: string): Iterable<string> {
+  for (let from = 0; from <= text.length;) {
+    const at = text.indexOf('\n', from)
+    const end = at < 0 ? text.length : at
+    yield text.slice(from, end).trim()
+    from = end + 1
+  }
+}
+/** One that is not closed is none. */
+function withoutComments(text: string): string {
+  const kept: string[] = []
+  let from = 0
+  for (;;) {
+    const open = text.indexOf('<!--', from)
+    const close = open < 0 ? -1 : text.indexOf('-->', open + 4)
+    if (close < 0) break
+    kept.push(text.slice(from, open))
+    from = close + 3
+  }
+  return [...kept, text.slice(from)].join('')
+}
+/** Signs may stand behind the text as well. */
+function headingOf(line: string): string {
+  let end = line.length
+  while (line.charAt(end - 1) === '#') end--
+  return line.slice(line.search(/\s/), end).trim()
 }

@@ -1,3 +1,5 @@
+import { entryOf } from '../source/values.ts'
+
 /** What other systems call the tools of the daemon; a name that is not here is the same or unknown. */
 const tools: Readonly<Record<string, string>> = {
   read: 'file_read',
@@ -32,7 +34,9 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'group:messaging': ['channel_send'],
 }
 export const toolNames = (names: readonly string[]): readonly string[] => [
-  ...new Set(names.flatMap((name) => groups[name.toLowerCase()] ?? [own(tools, name.toLowerCase()) ?? name])),
+  ...new Set(
+    names.flatMap((name) => entryOf(groups, name.toLowerCase()) ?? [entryOf(tools, name.toLowerCase()) ?? name]),
+  ),
 ]
 
 const providers: Readonly<Record<string, string>> = {
@@ -42,10 +46,7 @@ const providers: Readonly<Record<string, string>> = {
   'google-generative-ai': 'gemini',
   grok: 'xai',
 }
-export const providerName = (name: string): string => own(providers, name.toLowerCase()) ?? name.toLowerCase()
-
-const own = (table: Readonly<Record<string, string>>, key: string): string | undefined =>
-  Object.hasOwn(table, key) ? table[key] : undefined
+export const providerName = (name: string): string => entryOf(providers, name.toLowerCase()) ?? name.toLowerCase()
 
 /** `provider/model`, or a model alone. */
 export function splitModel(text: string): { readonly provider: string; readonly model: string } {

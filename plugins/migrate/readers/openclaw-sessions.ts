@@ -1,6 +1,7 @@
 import type { ForeignDatabase } from 'svc/internal'
 import { isObject, readJson, Refusal } from 'svc/sdk'
 import type { HomeDraft, Transcript } from '../model.ts'
+import type { ReadLimits } from '../source/limits.ts'
 import { readEvents, readLines } from '../source/messages.ts'
 import { readFields } from '../source/parse.ts'
 import { fieldsOf, textOf, timeOf } from '../source/values.ts'
@@ -121,17 +122,26 @@ async function readDatabase(
       key: `${agent}/${id}`,
       agent,
       label: labels.get(id),
-      read: async () => readEvents(eventsOf(database, id), UNKNOWN_TIME, limits.maxMessages),
+      read: async () => readEvents(eventsOf(database, id, limits), UNKNOWN_TIME, limits.maxMessages),
     })
   }
 }
 
-function eventsOf(database: ForeignDatabase, id: string): readonly Fields[] {
+function eventsOf(
+  database: ForeignDatabase,
+  id: string,
+  { maxFileBytes: max }: Pick<ReadLimits, 'maxFileBytes'>,
+): readonly Fields[] {
   const events: Fields[] = []
+  let bytes = 0
   for (const row of database.rowsOf('transcript_events', ['event_json', 'created_at'], { session_id: id }, ['seq'])) {
+    const text = String(row['event_json'])
+    bytes += Buffer.byteLength(text)
+    if (bytes > max)
+      throw new Refusal('invalid_request', `it has more than the ${max} bytes of plugins.migrate.max_file_bytes`)
     let event: unknown
     try {
-      event = readJson(String(row['event_json']))
+      event = readJson(text)
     } catch {
       continue /* a line that is no JSON says nothing */
     }

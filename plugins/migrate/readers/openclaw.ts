@@ -38,8 +38,8 @@ export async function isOpenClaw(folder: SourceFolder): Promise<boolean> {
  * one JSON5 file for all settings; before that `config.yaml` and a YAML file for each agent and channel.
  */
 export async function readOpenClaw(deps: ReaderDeps): Promise<SourceHome> {
-  const { folder } = deps
-  const draft = new Draft()
+  const { folder, limits } = deps
+  const draft = new Draft(limits)
   const { name: version, config } = await readConfig(folder)
   const isOld = version === 'config.yaml'
   const variables = await readEnvironment(folder, config)

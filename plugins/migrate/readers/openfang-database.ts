@@ -18,8 +18,7 @@ export async function readSessions(
   ids: ReadonlyMap<string, string>,
 ): Promise<void> {
   const hasLabel = database.columns('sessions').includes('label')
-  const rows = [...database.rows('sessions', ['id', 'agent_id', 'created_at', ...(hasLabel ? ['label'] : [])])]
-  for (const row of rows) {
+  for (const row of database.rows('sessions', ['id', 'agent_id', 'created_at', ...(hasLabel ? ['label'] : [])])) {
     const id = String(row['id'])
     const agent = ids.get(String(row['agent_id']))
     if (agent === undefined || !draft.agents.some(({ key }) => key === agent)) {
@@ -82,14 +81,10 @@ export function readMemories(draft: HomeDraft, database: ForeignDatabase, ids: R
     const key = String(row['id'])
     if (Number(row['deleted']) !== 0 || content === undefined) continue
     if (agent === undefined) draft.leave('memory', key, 'its agent is not there')
-    else
-      draft.remember({
-        key,
-        agent,
-        content,
-        confidence: Math.min(1, Math.max(0, Number(row['confidence'] ?? 1) || 0)),
-        category: textOf(row['scope']),
-        file: 'the database',
-      })
+    else {
+      const confidence = Math.min(1, Math.max(0, Number(row['confidence'] ?? 1) || 0))
+      const category = textOf(row['scope'])
+      if (!draft.remember({ key, agent, content, confidence, category, file: 'the database' })) return
+    }
   }
 }

@@ -34,8 +34,8 @@ export async function productOf(folder: SourceFolder): Promise<Product | undefin
  * for each agent, and a SQLite database with manifests and messages in MessagePack.
  */
 export async function readOpenFang(deps: ReaderDeps, type: Product): Promise<SourceHome> {
-  const { folder, scratch } = deps
-  const draft = new HomeDraft()
+  const { folder, scratch, limits } = deps
+  const draft = new HomeDraft(limits)
   const config = (await readFields(folder, 'config.toml')) ?? {}
   const database = await scratch.open(folder, `data/${type}.db`)
   const ids = await readAgents(draft, folder, database)

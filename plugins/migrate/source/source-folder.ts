@@ -79,7 +79,11 @@ export class SourceFolder implements AsyncDisposable {
           'daemon with chown, or set plugins.migrate.foreign_owner in config.toml',
       )
     const root = await open(real, AS_FOLDER)
-    return new SourceFolder(real, root, stat.uid, limits)
+    // All of this was about the folder of before, which a link above it may have replaced.
+    const held = await root.stat()
+    if (held.ino === stat.ino && held.dev === stat.dev) return new SourceFolder(real, root, stat.uid, limits)
+    await root.close()
+    throw new Refusal('forbidden', `${field}: ${path} was replaced while it was looked at`)
   }
 
   /** What was left out so far. */

@@ -26,12 +26,23 @@ export function timeOf(value: unknown): string | undefined {
   // What lies outside these years is no time of a conversation.
   return ms === undefined || !(ms > 0 && ms < 4_102_444_800_000) ? undefined : new Date(ms).toISOString()
 }
+/** What a table has under a key that somebody else chose, and nothing of what every object has. */
+export const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined
 /** Of the system's file, one `NAME=value` a line. */
 export function readVariables(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
-  for (const line of text.split(/\r?\n/)) {
-    const [, name = '', value = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? []
-    if (name !== '') found.set(name, value.replace(/^(["'])(.*)\1$/, '$2'))
+  for (const line of text.split('\n')) {
+    const at = line.indexOf('=')
+    const name = line
+      .slice(0, Math.max(0, at))
+      .trim()
+      .replace(/^export\s+/, '')
+    if (/^[A-Za-z_]\w*$/.test(name)) found.set(name, withoutQuotes(line.slice(at + 1).trim()))
   }
   return found
+}
+function withoutQuotes(text: string): string {
+  const first = text.charAt(0)
+  return text.length > 1 && /["']/.test(first) && text.endsWith(first) ? text.slice(1, -1) : text
 }

@@ -8,7 +8,7 @@ type Section = Readonly<Record<string, unknown>>
 
 /** What a section of the other system becomes: the fields of each channel, and the reasons for what is left. */
 function read(section: Section, variables: Readonly<Record<string, string>> = {}) {
-  const draft = new HomeDraft()
+  const draft = new HomeDraft({ maxMemories: 1 })
   readChannels(draft, { section, variables: (name) => variables[name], foundSecret() {} })
   return { channels: draft.channels, left: draft.left }
 }

@@ -17,6 +17,7 @@ const limits = {
   maxFileBytes: 100_000,
   maxDatabaseBytes: 1_000_000,
   maxSessions: 20_000,
+  maxMemories: 20_000,
   maxMessages: 4,
   foreignOwner: false,
 }
