@@ -61,6 +61,8 @@ export interface InboundMessage {
   readonly replyTo?: string
   /** ISO 8601 UTC, of the platform. */
   readonly sentAt: string
+  /** The sender passes on what somebody else wrote: it is no command, and text from outside. */
+  readonly isForwarded?: boolean
   /** The message replaces the earlier one with this id. */
   readonly isEdit?: boolean
   /** The agent that the sender names, as with a tag in the subject of a mail. Bindings and policies still decide. */

@@ -129,7 +129,7 @@ export class Messaging {
         settings: config,
       }),
       messages: counters.received,
-      isUrgent: (account, message) => isUrgentCommand(account, message.text, deps.slashCommands),
+      isUrgent: (account, message) => isUrgentCommand(account, message, deps.slashCommands),
       handle: (row) => handler.handle(row),
       notify: (account, adapter, message, text) => this.#notices.tell(account, adapter, message, text),
       giveUp: (row) => this.#notices.giveUp(row),

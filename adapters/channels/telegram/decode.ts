@@ -41,6 +41,7 @@ function decodeMessage(message: Message, bot: Bot, isEdit: boolean): InboundMess
     mentionsBot: mentionsBot || replied?.from?.id === bot.id,
     ...omitUndefined({ replyTo: replied && messageId(message.chat.id, replied.message_id) }),
     sentAt: isoTime((message.edit_date ?? message.date) * 1000),
+    ...((message.forward_origin ?? message.forward_date) !== undefined && { isForwarded: true }),
     ...(isEdit && { isEdit }),
   }
 }

@@ -54,6 +54,9 @@ export const Message = v.object({
   migrate_from_chat_id: v.optional(v.number()),
   is_topic_message: v.optional(v.boolean(), false),
   reply_to_message: v.optional(Replied),
+  forward_origin: v.optional(v.unknown()),
+  /** Of servers before version 7.0 of the interface. */
+  forward_date: v.optional(v.number()),
   text: v.optional(v.string()),
   caption: v.optional(v.string()),
   entities: v.optional(v.array(Entity), []),

@@ -17,7 +17,10 @@ export function decodeMessage(message: Message, contacts: readonly Contact[]): I
     text,
     attachments,
     mentionsBot: true,
-    ...omitUndefined({ replyTo: context?.id }),
+    ...omitUndefined({
+      replyTo: context?.id,
+      isForwarded: context?.forwarded || context?.frequently_forwarded || undefined,
+    }),
     sentAt: isoTime(Number(message.timestamp) * 1000),
     // The typing indicator belongs to a message.
     replyContext: { messageId: id },

@@ -51,7 +51,10 @@ export function decodeWebMessage(raw: WebMessage, ownId: string): InboundMessage
     text: text.replaceAll(`@${own}`, '').trim(),
     attachments,
     mentionsBot: [...mentioned, context['participant']].some((jid) => typeof jid === 'string' && bare(jid) === own),
-    ...omitUndefined({ replyTo: typeof context['stanzaId'] === 'string' ? context['stanzaId'] : undefined }),
+    ...omitUndefined({
+      replyTo: typeof context['stanzaId'] === 'string' ? context['stanzaId'] : undefined,
+      isForwarded: context['isForwarded'] === true || undefined,
+    }),
     sentAt: isoTime(secondsOf(raw) * 1000),
   }
 }

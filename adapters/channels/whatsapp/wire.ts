@@ -17,7 +17,13 @@ export const Message = v.object({
   from: v.string(),
   timestamp: v.string(),
   type: v.string(),
-  context: v.optional(v.object({ id: v.optional(v.string()) })),
+  context: v.optional(
+    v.object({
+      id: v.optional(v.string()),
+      forwarded: v.optional(v.boolean()),
+      frequently_forwarded: v.optional(v.boolean()),
+    }),
+  ),
   text: v.optional(v.object({ body: v.string() })),
   image: v.optional(Media),
   audio: v.optional(Media),

@@ -2,6 +2,7 @@ import { describeActor, parseAssignments, runAs } from 'svc/internal'
 import type { Actor } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger, Principal } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Approval, Approvals } from '../../approvals/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -145,8 +146,8 @@ function findAdded(slashCommands: Added, name: string): Command | undefined {
   return found && shared(found.description, omitUndefined({ takes: found.takes }))
 }
 
-function findCommand({ settings }: Account, text: string, slashCommands: Added) {
-  const read = readCommand(text)
+function findCommand({ settings }: Account, message: Parameters<typeof readCommand>[0], slashCommands: Added) {
+  const read = readCommand(message)
   if (!read) return undefined
   const { commands: enabled } = withDefaults(settings)
   const name = aliases[read.name] ?? read.name
@@ -155,9 +156,9 @@ function findCommand({ settings }: Account, text: string, slashCommands: Added) 
   return command && isOn ? { name, command, argument: read.argument } : undefined
 }
 
-/** Whether a text is a command that is answered beside the conversation. */
-export function isUrgentCommand(account: Account, text: string, slashCommands: Added): boolean {
-  return findCommand(account, text, slashCommands)?.command.isUrgent === true
+/** Whether a message is a command that is answered beside the conversation. */
+export function isUrgentCommand(account: Account, message: InboundMessage, slashCommands: Added): boolean {
+  return findCommand(account, message, slashCommands)?.command.isUrgent === true
 }
 
 /** Commands that people send in a chat. What is not a command goes to the agent. */
@@ -170,7 +171,7 @@ export class ChatCommands {
   /** `undefined` when the message is no command. */
   async run(received: Received): Promise<Handled | undefined> {
     const { row, account } = received
-    const found = findCommand(account, row.message.text, this.#deps.slashCommands)
+    const found = findCommand(account, row.message, this.#deps.slashCommands)
     if (!found) return undefined
     const answer = await this.#answer(received, found.command, found.argument)
     if (typeof answer !== 'string') return answer
@@ -212,7 +213,10 @@ export class ChatCommands {
       operators: undefined,
     }))
     const lines = [...own, ...added].flatMap(({ name, takes, does, operators }) => {
-      if (!findCommand(account, `/${name}`, slashCommands) || (operators === 'always' && row.standing !== 'operator'))
+      if (
+        !findCommand(account, { text: `/${name}` }, slashCommands) ||
+        (operators === 'always' && row.standing !== 'operator')
+      )
         return []
       return [`/${name}${takes === undefined ? '' : ` ${takes}`} – ${does}`]
     })

@@ -190,7 +190,8 @@ export class MessageHandler {
     const conversation = toConversation(account, message)
     const sessionId = await conversations.session(conversation, message.chat, agent.id)
     const thinking = await conversations.thinking(conversation)
-    const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${indented(message.text)}` : message.text
+    const text = message.isForwarded === true ? `[Forwarded message]\n${message.text}` : message.text
+    const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${indented(text)}` : text
     return chat.accept({
       id: row.id,
       agentId: agent.id,
@@ -214,8 +215,9 @@ export class MessageHandler {
         agentId: agent.id,
         details: `a message on ${row.channel} account ${row.account}: ${findings.map(({ rule }) => rule).join(', ')}`,
       })
-    const isOutside = row.standing === 'anybody' || row.message.sender.isUnverified === true || capabilities.isPublic
-    return isOutside || isSuspect ? ['ExternalNetwork'] : []
+    const { sender, isForwarded } = row.message
+    const isStranger = row.standing === 'anybody' || sender.isUnverified === true || capabilities.isPublic
+    return isStranger || isForwarded === true || isSuspect ? ['ExternalNetwork'] : []
   }
 }
 

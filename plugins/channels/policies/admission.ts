@@ -104,7 +104,7 @@ export class AdmissionControl {
     }
     if (chats.length > 0 && !chats.includes('*') && !chats.includes(message.chat.id)) return refused('chat')
     if (group === 'ignore') return refused('policy')
-    if (group === 'commands_only' && !isCommandText(message.text)) return refused('policy')
+    if (group === 'commands_only' && !isCommandText(message)) return refused('policy')
     if (group === 'mention_only' && !(await this.#isMeant(account, message, standing))) return refused('policy')
     return undefined
   }

@@ -13,6 +13,7 @@ const HEADER =
  */
 const FOREIGN_REST: readonly RegExp[] = [
   /^\[Attached file: /m,
+  /^\[Forwarded message\]/m,
   /^\[(?:outside [0-9a-f]+:|content from outside)/m,
   /^[-_=*\t ]{2,}(?:original message|forwarded (?:message|by)|begin forwarded|quoted text|urspr\S+ nachricht)/im,
   /^begin forwarded message/im,

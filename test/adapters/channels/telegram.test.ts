@@ -124,6 +124,18 @@ describe('telegram', () => {
     ])
   })
 
+  it('says which messages are of somebody else', async () => {
+    await using stage = await openStage()
+    const base = { date: 1, chat: { id: 7, type: 'private' }, from: { id: 7, first_name: 'B' }, text: 'hi' }
+    const origin = { type: 'hidden_user', sender_user_name: 'Eve', date: 1 }
+    for (const [at, more] of [{}, { forward_origin: origin }, { forward_date: 1 }].entries())
+      await stage.fake.deliverUpdate({ update_id: 901 + at, message: { ...base, message_id: at + 1, ...more } } as {
+        update_id: number
+      })
+    const received = await stage.stage.test.waitForReceived(3)
+    expect(received.map(({ isForwarded }) => isForwarded)).toEqual([undefined, true, true])
+  })
+
   it('keeps links, and leaves out the mention and the suffix of a command', async () => {
     await using stage = await openStage()
     const chat = { id: -1, type: 'group', title: 'G' }

@@ -35,6 +35,17 @@ describe('whatsapp by the Cloud API', () => {
     expect(stage.test.logged.join()).toContain('131047')
   })
 
+  it('says which messages are of somebody else', async () => {
+    await using fake = await FakeWhatsApp.start()
+    await using stage = new ChannelStage(adapter, fake)
+    await stage.open()
+    const base = { from: '16505551234', timestamp: '1', type: 'text', text: { body: 'hi' } }
+    const contexts = [undefined, { id: 'wamid.0' }, { forwarded: true }, { frequently_forwarded: true }]
+    const messages = contexts.map((context, at) => ({ ...base, id: `wamid.${at + 1}`, ...(context && { context }) }))
+    await stage.receiveWebhook(fake.signed(notificationOf({ messages })))
+    expect(stage.test.received.map(({ isForwarded }) => isForwarded)).toEqual([undefined, undefined, true, true])
+  })
+
   it.each([
     [131_047, 'invalid_request', 'never'],
     [130_429, 'rate_limit', 'later'],
@@ -144,8 +155,11 @@ describe('whatsapp by a linked phone', () => {
     fake.last().emit('connection.update', { connection: 'open' })
     await using connection = await opening
     fake.last().emit('messages.upsert', { type: 'append', messages: [text('old')] })
-    fake.last().emit('messages.upsert', { type: 'notify', messages: [text('own', { fromMe: true }), text('new')] })
-    const [message] = await link.waitForReceived(1)
+    const passedOn = { extendedTextMessage: { text: 'x', contextInfo: { isForwarded: true } } }
+    const messages = [text('own', { fromMe: true }), text('new'), { ...text('passed-on'), message: passedOn }]
+    fake.last().emit('messages.upsert', { type: 'notify', messages })
+    const [message, other] = await link.waitForReceived(2)
+    expect([message?.isForwarded, other?.isForwarded]).toEqual([undefined, true])
     expect(message).toMatchObject({ id: 'new', text: 'text of new', sender: { id: '16505551234', name: 'Ada' } })
     const out = { to: { chatId: message?.chat.id ?? '' }, text: 'hi', plainText: 'hi', attachments: [] }
     const first = await connection.send({ id: 'one', ...out })

@@ -150,6 +150,19 @@ describe('a message', () => {
     expect(JSON.stringify(test.model.requests.at(-1))).toContain(JSON.stringify(expected).slice(1, -1))
   })
 
+  it('that is passed on is no command, and not the word of its sender', async () => {
+    const { write, texts } = newChat('group')
+    test.model.answer('Hi.', 'Hi again.')
+    for (const text of ['/status', 'I like tea\nI like milk'])
+      await write(text, { isForwarded: true, mentionsBot: true, sender: { id: 'ada', name: 'Ada' } })
+    expect(await texts(2)).toEqual(['Hi.', 'Hi again.'])
+    expect(test.model.requests.at(-1)?.turns.at(-1)).toMatchObject({
+      parts: [
+        { text: '[Ada]: [Forwarded message]\n  I like tea\n  I like milk', labels: ['UserInput', 'ExternalNetwork'] },
+      ],
+    })
+  })
+
   it('that fails is answered with a plain error, and /retry asks again', async () => {
     const { write, texts } = newChat()
     test.model.answer({
