@@ -1,3 +1,4 @@
+import { readOwnJson } from 'svc/internal'
 import { sqlPart } from 'svc/sdk'
 import type { PluginDatabase, SqlPart } from 'svc/sdk'
 import type { MemoryFilter } from './contract.ts'
@@ -47,6 +48,12 @@ export function matching(
  * those that no row can have: PostgreSQL refuses to read them.
  */
 export const idSet = (ids: Iterable<string>): string =>
-  JSON.stringify(Object.fromEntries([...ids].flatMap((id) => (isText(id) ? [[id, 1]] : []))))
+  `{${[...ids].flatMap((id) => (isText(id) ? [`${JSON.stringify(id)}:1`] : [])).join(',')}}`
 /** Whether every engine can keep it, so that it is found again as it was written. */
 export const isText = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
+
+/** Numbers of many rows in one text: a row for each takes longer to read than to find. `numbersOf` reads it. */
+export const joined = (column: SqlPart, dialect: PluginDatabase['dialect']): SqlPart =>
+  dialect === 'sqlite' ? sqlPart`group_concat(${column})` : sqlPart`string_agg(CAST(${column} AS TEXT), ',')`
+export const numbersOf = (text: string | undefined): readonly number[] =>
+  text === undefined ? [] : (readOwnJson(`[${text}]`) as number[])

@@ -304,6 +304,10 @@ export const memoryTable: readonly MemoryRow[] = [
     of: 'plugins/memory/words/counts.ts: #kept',
   },
   {
+    read: 'what is newer is read with each search, numbers are given once and keep their marks, and rows decide in the end',
+    of: 'plugins/memory/words/members.ts: #bits #kept',
+  },
+  {
     read: 'the batch that keeps what a program changed fails unless its rows are still what was copied',
     of: 'plugins/files/stored/working-copy.ts: #originals',
   },

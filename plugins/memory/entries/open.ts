@@ -60,7 +60,7 @@ export function openMemories(deps: OpenDeps): OpenMemories {
   const rows = new UpkeepStore(db, log)
   const signs = new SignStore(db)
   const placer = new VectorPlacer(signs)
-  const vectors = new VectorSearch({ store: signs, maxKept: settings.index_memories })
+  const vectors = new VectorSearch({ store: signs, memories: store, maxKept: settings.index_memories })
   const wordStore = new WordStore(db, log)
   const wordIndex = new WordIndex({ store: wordStore, queue: deps.queue, newId })
   const embedder = new Embedder({ ...deps, store, placer, settings, newId })

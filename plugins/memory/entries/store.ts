@@ -6,6 +6,7 @@ import type { Memory, MemoryFilter, MemorySource, NewMemory } from '../contract.
 import { relationsOfForgotten } from '../graph/store.ts'
 import type { ReadScope } from './access.ts'
 import { DELETION, idSet, isKept, matching, visibleTo } from '../store.ts'
+import type { Among } from '../vectors/store.ts'
 import {
   Count,
   EntryRow,
@@ -253,6 +254,17 @@ export class MemoryStore {
         AND ${visibleTo(scope)} AND ${matching(filter, this.#db.dialect)}`,
     )
   }
+  /** The same, of those whose vector is of this model and of their content. */
+  async comparable(
+    ids: readonly string[],
+    { scope, filter, model }: Pick<Among, 'scope' | 'filter' | 'model'>,
+  ): Promise<readonly Memory[]> {
+    return this.#entries.all(
+      await this.#db.all`SELECT * FROM memory_entry WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))
+        AND embedded_with = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
+        AND ${matching(filter, this.#db.dialect)}`,
+    )
+  }
   /** Agents with memories for a person. */
   async agentsOf(userId: string): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry
@@ -274,7 +286,12 @@ export class MemoryStore {
     return v.parse(Count, row).count
   }
   async agents(): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT DISTINCT agent_id AS id FROM memory_entry WHERE ${isKept}`
+    // From one agent to the next: DISTINCT would go through all memories of each.
+    const rows = await this.#db.all`WITH RECURSIVE memory_agent (id) AS (
+        SELECT MIN(agent_id) FROM memory_entry
+        UNION ALL SELECT (SELECT MIN(agent_id) FROM memory_entry WHERE agent_id > memory_agent.id)
+          FROM memory_agent WHERE id IS NOT NULL)
+      SELECT id FROM memory_agent WHERE id NOT IN (SELECT agent_id FROM memory_removal) AND id IS NOT NULL`
     return v.parse(v.array(Id), rows).map(({ id }) => id)
   }
 

@@ -8,7 +8,7 @@ import type { MemoryStore } from '../entries/store.ts'
 import { narrowingLike, narrowingOf } from '../words/scopes.ts'
 import type { WordMatches, WordScore, WordSearch } from '../words/search.ts'
 import { ownersOf } from '../vectors/owner.ts'
-import type { VectorSearch } from '../vectors/search.ts'
+import type { NearMemory, VectorSearch } from '../vectors/search.ts'
 import type { Wanted } from '../vectors/signs.ts'
 import type { Among, SignStore } from '../vectors/store.ts'
 import { cosine } from '../vectors/vector.ts'
@@ -62,15 +62,15 @@ export class Retrieval {
     const matches = narrowing && (await words.find(text, narrowing, query, CANDIDATES, settings.min_word_match))
     const question = await asked
     const near = await this.#near(question, { scope, agentIds, filter: query }, ownersOf(scope, agentIds, query))
-    const byWords = [...(matches?.best.keys() ?? [])]
+    const byWords = [...(matches?.best.keys() ?? [])].filter((id) => !near.has(id))
     // The rows decide: what an index has may be from before a change, and the guard stands in the statement.
-    const [memories, similarities, scores] = await Promise.all([
-      store.matching(scope, query, [...new Set([...byWords, ...near.keys()])]),
+    const [others, similarities, scores] = await Promise.all([
+      store.matching(scope, query, byWords),
       this.#similarities(question, near, byWords),
       scoresOf(matches, [...near.keys()]),
     ])
     const at = now()
-    const rated = memories.flatMap((memory) => {
+    const rated = inOrder([...memoriesOf(near), ...others]).flatMap((memory) => {
       if (memory.supersededBy !== undefined) return []
       const similarity = similarities.get(memory.id) ?? 0
       const { score, covered } = scores.get(memory.id) ?? { score: 0, covered: 0 }
@@ -105,11 +105,12 @@ export class Retrieval {
       { scope: EVERYTHING, agentIds: [agentId], filter: { userId, level } },
       ownersOf(EVERYTHING, [agentId], alike),
     )
-    const [memories, similarities] = await Promise.all([
-      store.byIds([...new Set([...best.keys(), ...near.keys()])]),
-      this.#similarities(question, near, [...best.keys()]),
+    const byWords = [...best.keys()].filter((id) => !near.has(id))
+    const [others, similarities] = await Promise.all([
+      store.byIds(byWords),
+      this.#similarities(question, near, byWords),
     ])
-    return memories
+    return inOrder([...memoriesOf(near), ...others])
       .filter((found) => found.supersededBy === undefined && isAlike(found, alike))
       .map((found): FoundMemory => {
         const byVector = similarities.get(found.id) ?? 0
@@ -125,12 +126,12 @@ export class Retrieval {
       .slice(0, limit)
   }
 
-  /** Those whose vectors are nearest, with their cosines. */
+  /** Those whose vectors are nearest. */
   async #near(
     question: QuestionVector | undefined,
     among: Omit<Among, 'model'>,
     owners: Pick<Wanted, 'owns' | 'user'>,
-  ): Promise<ReadonlyMap<string, number>> {
+  ): Promise<ReadonlyMap<string, NearMemory>> {
     if (!question) return new Map()
     const { signs, vectors, outdated } = this.#deps
     const { model, vector } = question
@@ -140,18 +141,26 @@ export class Retrieval {
     for (const agentId of await signs.outdated(among.agentIds, model)) outdated(agentId)
     return found
   }
-  /** The cosines of the nearest, and of what was found by words. */
+  /** The cosines of the nearest, and of others that were found by words. */
   async #similarities(
     question: QuestionVector | undefined,
-    near: ReadonlyMap<string, number>,
-    byWords: readonly string[],
+    near: ReadonlyMap<string, NearMemory>,
+    others: readonly string[],
   ): Promise<ReadonlyMap<string, number>> {
-    if (!question) return near
-    const others = byWords.filter((id) => !near.has(id))
+    if (!question) return new Map()
     const vectors = await this.#deps.store.vectors(others, question.model)
-    return new Map([...near, ...[...vectors].map(([id, vector]) => [id, cosine(question.vector, vector)] as const)])
+    return new Map([
+      ...[...near].map(([id, { similarity }]) => [id, similarity] as const),
+      ...[...vectors].map(([id, vector]) => [id, cosine(question.vector, vector)] as const),
+    ])
   }
 }
+
+const memoriesOf = (near: ReadonlyMap<string, NearMemory>): readonly Memory[] =>
+  [...near.values()].map(({ memory }) => memory)
+/** By their ids, so that of those that are rated the same always the same come first. */
+const inOrder = (memories: readonly Memory[]): readonly Memory[] =>
+  memories.toSorted((one, other) => (one.id < other.id ? -1 : 1))
 
 interface Alike {
   readonly agentId: string

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import { numberColumn } from 'svc/internal'
+import { nullableColumn, numberColumn } from 'svc/internal'
 import { sqlPart } from 'svc/sdk'
 import type { Changes, PluginDatabase, SqlPart, Statement } from 'svc/sdk'
 import type { MemoryFilter } from '../contract.ts'
 import type { ReadScope } from '../entries/access.ts'
 import { bytesColumn, VectorRow } from '../entries/row.ts'
-import { idSet, isKept, matching, visibleTo } from '../store.ts'
+import { idSet, isKept, joined, numbersOf } from '../store.ts'
 import { CHUNK } from './signs.ts'
 
 /** A vector whose signs are not in the index yet. */
@@ -21,8 +21,8 @@ const UnplacedRow = v.object({
 export type UnplacedRow = v.InferOutput<typeof UnplacedRow>
 const ChunkRow = v.object({ id: numberColumn, version: numberColumn, places: bytesColumn })
 export type ChunkRow = v.InferOutput<typeof ChunkRow>
-const VersionRow = v.object({ id: numberColumn, version: numberColumn })
-export type VersionRow = v.InferOutput<typeof VersionRow>
+const VersionsRow = v.object({ ids: nullableColumn(v.string()), versions: nullableColumn(v.string()) })
+export type Version = Pick<ChunkRow, 'id' | 'version'>
 export type NearRow = v.InferOutput<typeof VectorRow>
 const AgentRow = v.object({ agent_id: v.string() })
 
@@ -94,10 +94,14 @@ export class SignStore {
   }
 
   /** The rows of these agents, oldest first. */
-  async versions(agentIds: readonly string[], model: string): Promise<readonly VersionRow[]> {
-    const rows = await this.#db.all`SELECT id, version FROM memory_sign
-      WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND model = ${model} ORDER BY id`
-    return v.parse(v.array(VersionRow), rows)
+  async versions(agentIds: readonly string[], model: string): Promise<readonly Version[]> {
+    const row = await this.#db.one`SELECT ${joined(sqlPart`id`, this.#db.dialect)} AS ids,
+        ${joined(sqlPart`version`, this.#db.dialect)} AS versions
+      FROM (SELECT id, version FROM memory_sign
+        WHERE agent_id IN (SELECT key FROM json_each(${idSet(agentIds)})) AND model = ${model} ORDER BY id) AS own`
+    const read = v.parse(VersionsRow, row)
+    const versions = numbersOf(read.versions)
+    return numbersOf(read.ids).map((id, at) => ({ id, version: versions[at] ?? 0 }))
   }
   async chunks(ids: readonly number[]): Promise<readonly ChunkRow[]> {
     const rows = await this.#db.all`SELECT id, version, places FROM memory_sign
@@ -105,18 +109,11 @@ export class SignStore {
     return v.parse(v.array(ChunkRow), rows)
   }
   /** The vectors at these places. */
-  async at(places: readonly number[], among: Among): Promise<readonly NearRow[]> {
+  async at(places: readonly number[], model: string): Promise<readonly NearRow[]> {
     const rows = await this.#db.all`SELECT memory_id, model, vector FROM memory_vector
-        JOIN memory_entry ON memory_entry.id = memory_id
-      WHERE place IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(places.map(String))}))
-        AND ${this.#counting(among)}`
+      WHERE place IN (SELECT CAST(key AS BIGINT) FROM json_each(${idSet(places.map(String))})) AND model = ${model}`
     return v.parse(v.array(VectorRow), rows)
   }
-  #counting({ scope, filter, model }: Among): SqlPart {
-    return sqlPart`model = ${model} AND embedded_with = ${model} AND superseded_by = '' AND ${visibleTo(scope)}
-      AND ${matching(filter, this.#db.dialect)}`
-  }
-
   /** Those of these agents that have vectors of another model. */
   async outdated(agentIds: readonly string[], model: string): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT DISTINCT agent_id FROM memory_sign

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MemoryFilter } from '../contract.ts'
 import { WordCounts } from './counts.ts'
+import { MemberSets } from './members.ts'
 import type { Question, Term } from './question.ts'
 import type { Narrowing } from './scopes.ts'
 import type { Alternatives, TextRow, Times, WordStore } from './store.ts'
@@ -49,9 +50,11 @@ export interface WordMatches {
 export class WordSearch {
   readonly #store: WordStore
   readonly #counts: WordCounts
+  readonly #members: MemberSets
   constructor(store: WordStore, now: () => number) {
     this.#store = store
     this.#counts = new WordCounts(store, now)
+    this.#members = new MemberSets(store)
   }
 
   /** Compares a bounded number of memories, however many there are. */
@@ -99,20 +102,23 @@ export class WordSearch {
     { terms, weigh, narrowing, filter, newest, minCovered }: Lookup,
     known: Map<number, number>,
   ): Promise<{ readonly counts: readonly number[]; readonly total: number }> {
+    const total = await this.#counts.of([], narrowing, newest)
+    // A time narrows the rows that are looked at: there the marks come first.
+    const isTimed = filter.since !== undefined || filter.until !== undefined
+    const members = isTimed ? undefined : await this.#members.of(narrowing, total, newest)
     const note = async (sought: readonly Places[], limit: number): Promise<readonly number[]> => {
       if (sought.length === 0) return []
       const together = sought.map(({ places, expected }) => ({
         words: places.map((at) => terms[at]?.words ?? []),
-        isCommon: isMetSoon(expected, limit, newest),
+        expected,
       }))
-      const hits = await this.#store.hits(together, narrowing, filter, limit)
+      const hits = await this.#store.hits(together, { narrowing, times: filter, limit, newest, total, members })
       for (const [at, ids] of hits.entries()) {
         const bits = (sought[at]?.places ?? []).reduce((all, place) => all | (1 << place), 0)
         for (const id of ids) known.set(id, (known.get(id) ?? 0) | bits)
       }
       return hits.map(({ length }) => length)
     }
-    const total = await this.#counts.of([], narrowing, newest)
     const single = terms.map(({ words }, at) => ({
       places: [at],
       expected: this.#counts.known([words], narrowing) ?? 0,
@@ -152,9 +158,6 @@ interface Lookup {
   readonly minCovered: number
 }
 
-/** Whether going through the newest memories is less work than fetching all that have the words. */
-const isMetSoon = (expected: number, limit: number, all: number): boolean => expected * expected > 2 * limit * all
-
 function chosen(terms: readonly Term[]): readonly Term[] {
   if (terms.length <= MAX_WORDS) return terms
   const lengthOfWord = ({ words: [word = ''] }: Term): number => word.length
@@ -192,20 +195,17 @@ function weigherOf({ isEnglish }: Question): Weigher {
 
 /** Those with the heaviest words, of the same the newest. */
 function mostCovering(known: ReadonlyMap<number, number>, words: readonly Weighed[]): readonly number[] {
-  const weights = new Map<number, number>()
-  const weightOfBits = (bits: number): number => {
-    let weight = weights.get(bits)
-    if (weight === undefined) {
-      weight = words.reduce((sum, each, at) => ((bits & (1 << at)) === 0 ? sum : sum + each.weight), 0)
-      weights.set(bits, weight)
-    }
-    return weight
+  const weightOfBits = (bits: number): number =>
+    words.reduce((sum, each, at) => ((bits & (1 << at)) === 0 ? sum : sum + each.weight), 0)
+  // Thousands of memories have one of some ten sets of words: only what is taken is put in order.
+  const byBits = Map.groupBy(known, ([, bits]) => bits)
+  const byWeight = Map.groupBy(byBits, ([bits]) => weightOfBits(bits))
+  const found: number[] = []
+  for (const [, sets] of [...byWeight].toSorted(([one], [other]) => other - one)) {
+    if (found.length >= MAX_SCORED) break
+    found.push(...sets.flatMap(([, hits]) => hits.map(([id]) => id)).toSorted((one, other) => other - one))
   }
-  return [...known]
-    .map(([id, bits]) => ({ id, weight: weightOfBits(bits) }))
-    .toSorted((one, other) => other.weight - one.weight || other.id - one.id)
-    .slice(0, MAX_SCORED)
-    .map(({ id }) => id)
+  return found.slice(0, MAX_SCORED)
 }
 
 function scoreOf({ words: text }: TextRow, words: readonly Weighed[], average: number): WordScore {

@@ -103,6 +103,37 @@ describe.each(['SQLite', 'PostgreSQL'])('the index of words on %s', (engine) => 
     expect(await finds(stage, 'Ann', { since: '2999-01-01T00:00:00.000Z' })).toEqual([])
   })
 
+  it('finds an old memory by two words that most have, though the newer half has them never together', async () => {
+    const stage = await open({ ...words, max_memories_per_agent: 10_000 })
+    const texts = Array.from({ length: 3_000 }, (_, at) =>
+      [at < 1_700 ? 'fence' : '', at < 320 || at >= 1_700 ? 'garden' : '', `day${at}`].join(' '),
+    )
+    await stage.opened.memories.add(texts.map((text) => memoryOf('a', text)))
+    for (let asked = 0; asked < 2; asked++)
+      expect((await finds(stage, 'garden fence')).every((text) => text.startsWith('fence garden'))).toBe(true)
+    expect(await finds(stage, 'garden fence')).toHaveLength(10)
+  })
+
+  it.each([1_500, 2_000])('finds what an agent has, though another has %s newer ones with the word', async (others) => {
+    const stage = await open({ ...words, max_memories_per_agent: 10_000 })
+    const { memories } = stage.opened
+    const own = (text: string, more = {}) => memoryOf('a', text, more)
+    const [first] = await memories.add([own('Ann painted the fence'), own('of bob fence', { userId: 'bob' })])
+    await memories.add(Array.from({ length: 2_100 }, (_, at) => own(`garden day${at}`)))
+    await memories.add(Array.from({ length: others }, (_, at) => memoryOf('b', `fence day${at}`)))
+    const asA = { reader: { kind: 'agent', agentId: 'a' } } as const
+    expect(await finds(stage, 'fence', asA)).toEqual(['Ann painted the fence'])
+    expect(await finds(stage, 'garden', asA)).toHaveLength(10)
+    expect(await finds(stage, 'garden', { reader: { kind: 'agent', agentId: 'b' } })).toEqual([])
+    // What is added, changed and forgotten after a search is known to the next one.
+    await memories.add([own('Ann sold the fence')])
+    await memories.update(first?.id ?? '', 'Ann painted the wall', 'a person', PERSON)
+    expect(await finds(stage, 'fence', asA)).toEqual(['Ann sold the fence'])
+    expect(await finds(stage, 'wall', asA)).toEqual(['Ann painted the wall'])
+    await memories.forget([first?.id ?? ''], 'a person')
+    expect(await finds(stage, 'wall', asA)).toEqual([])
+  })
+
   it('takes no word of a question for an operator or a mark', async () => {
     const stage = await open()
     await stage.opened.memories.add([memoryOf('a', `AND "or" NOT (near) col:x* it's \\ 'quoted' & | ! <->`)])
