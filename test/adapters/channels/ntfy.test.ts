@@ -36,6 +36,21 @@ describe('ntfy', () => {
     expect((await stage.stage.test.waitForReceived(2)).map(({ text }) => text)).toEqual(['question', 'next'])
   })
 
+  it('writes its position down when the stream ends, and not with each message', async () => {
+    await using stage = await openStage()
+    const { test } = stage.stage
+    const before = test.state.get('since')
+    for (const text of ['one', 'two']) await stage.fake.deliver({ text })
+    await test.waitForReceived(2)
+    expect(test.state.get('since')).toBe(before)
+    await stage.stage.reopen()
+    const last = await stage.fake.deliver({ text: 'three' })
+    await test.waitForReceived(3)
+    expect(test.deliveries).toBe(3)
+    await stage.stage.connection[Symbol.asyncDispose]()
+    expect(test.state.get('since')).toBe(last)
+  })
+
   it('answers in the other topic, where there is one', async () => {
     await using stage = await openStage({ reply_topic: 'answers' })
     await stage.stage.connection.send(stage.stage.message('hi'))
