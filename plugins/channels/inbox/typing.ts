@@ -10,10 +10,12 @@ export interface TypingDeps {
   readonly failed: (error: unknown) => void
 }
 
-/** Shows the typing indicator, again and again, until the returned function is called. */
+/** What is answered sooner needs no indicator, which costs a request that platforms count among those they allow. */
+const FIRST_MS = 500
+
+/** Shows the typing indicator after a moment, again and again, until the returned function is called. */
 export function showTyping({ clock, connection, background, failed }: TypingDeps, to: Destination): () => void {
   let hasEnded = false
-  let cancel: (() => void) | undefined
   const show = (): void => {
     const open = connection()
     const { typing } = open?.adapter.capabilities ?? {}
@@ -27,9 +29,9 @@ export function showTyping({ clock, connection, background, failed }: TypingDeps
     })
     cancel = clock.after(typing.repeatMs, show)
   }
-  show()
+  let cancel = clock.after(FIRST_MS, show)
   return () => {
     hasEnded = true
-    cancel?.()
+    cancel()
   }
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import type { Destination } from 'svc/channels'
 import { ServerAway } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import { TurnAnswerer } from '../../../plugins/channels/inbox/turn-answerer.ts'
@@ -61,4 +62,32 @@ it('a message that is refused is answered without the settings that its reason n
   expect(await handled).toMatchObject({ outcome: 'answered' })
   expect(said.join()).toMatch(/^This could not be answered\. The agent takes no messages[^[]*$/)
   expect(told.join()).toContain('[budget] unknown_price')
+})
+
+it('the typing indicator is shown while an answer takes its time, and not for one that comes at once', async () => {
+  const clock = new ManualClock()
+  const typed: string[] = []
+  const typing = async ({ chatId }: Destination): Promise<void> => void typed.push(chatId)
+  const open = { adapter: { capabilities: { typing: { repeatMs: 4_000 } } }, connection: { typing } }
+  const ended = Promise.withResolvers<never>()
+  const answerer = new TurnAnswerer({
+    turns: { find: async () => ({ state: 'failed', error: 'the model refused' }) },
+    outbox: { add: async () => [] },
+    connections: { find: () => open },
+    clock,
+    background: (work: () => Promise<void>) => void work(),
+    signal: new AbortController().signal,
+  } as unknown as TurnAnswererDeps)
+  const answer = (result: Promise<never>) =>
+    answerer.answer(received as unknown as Received, 'agent', async () => ({ result: () => result }) as never)
+  await answer(Promise.reject(new Error('at once')))
+  clock.advance(10_000)
+  expect([typed, clock.waiting]).toEqual([[], 0])
+  const slow = answer(ended.promise)
+  clock.advance(5_000)
+  expect(typed).toEqual(['c', 'c'])
+  ended.reject(new Error('later'))
+  await slow
+  clock.advance(10_000)
+  expect([typed, clock.waiting]).toEqual([['c', 'c'], 0])
 })
