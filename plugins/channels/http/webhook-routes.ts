@@ -21,14 +21,41 @@ const DESCRIPTION =
 
 /** Requests of the platforms. */
 export function webhookRoutes({ host, webhookMaxBytes }: RouteDeps): readonly AnyRoute[] {
-  const answer: Answer = async (delivery) => (await host()).handlers.receiveWebhook(delivery)
+  const receive = async (method: 'GET' | 'POST', account: string, input: Input): Promise<Reply> =>
+    (await host()).handlers.receiveWebhook({
+      method,
+      name: input.params.name,
+      account,
+      query: input.query,
+      body: toBytes(input.body),
+      clientAddress: input.clientAddress,
+      requestId: input.requestId,
+      header: (name) => input.header(name),
+      headers: () => input.headers(),
+    })
   return (['POST', 'GET'] as const).flatMap((method) => [
-    webhookRoute(webhookMaxBytes, method, answer),
-    accountWebhookRoute(webhookMaxBytes, method, answer),
+    defineRoute({
+      ...common(webhookMaxBytes, method),
+      path: '/api/channels/:name/webhook',
+      summary: method === 'POST' ? 'Take messages of a chat platform' : 'Answer the question of a platform who is here',
+      params: ChannelParams,
+      handle: (input) => receive(method, DEFAULT_ACCOUNT, input),
+    }),
+    defineRoute({
+      ...common(webhookMaxBytes, method),
+      path: '/api/channels/:name/webhook/:account',
+      summary: `${method === 'POST' ? 'Take messages' : 'Answer the question'} for one of several accounts`,
+      params: AccountParams,
+      handle: (input) => receive(method, input.params.account, input),
+    }),
   ])
 }
 
-type Answer = (delivery: Delivery) => Promise<Reply>
+interface Input extends Facts {
+  readonly params: { readonly name: string }
+  readonly query: Query
+  readonly body: unknown
+}
 const QueryTable = v.record(v.string(), v.union([v.string(), v.array(v.string())]))
 const common = (maxBytes: number, method: 'GET' | 'POST') => ({
   method,
@@ -42,36 +69,5 @@ const common = (maxBytes: number, method: 'GET' | 'POST') => ({
   produces: '*/*',
   answers: { 202: { description: 'Accepted' }, 204: { description: 'Accepted' } },
   errors: ['not_found', 'rate_limit', 'service_unavailable', 'unauthorized'] as const,
-})
-
-function webhookRoute(maxBytes: number, method: 'GET' | 'POST', answer: Answer): AnyRoute {
-  return defineRoute({
-    ...common(maxBytes, method),
-    path: '/api/channels/:name/webhook',
-    summary: method === 'POST' ? 'Take messages of a chat platform' : 'Answer the question of a platform who is here',
-    params: ChannelParams,
-    handle(input) {
-      const { params, query, body } = input
-      return answer({ ...pick(input), method, name: params.name, account: DEFAULT_ACCOUNT, query, body: toBytes(body) })
-    },
-  })
-}
-function accountWebhookRoute(maxBytes: number, method: 'GET' | 'POST', answer: Answer): AnyRoute {
-  return defineRoute({
-    ...common(maxBytes, method),
-    path: '/api/channels/:name/webhook/:account',
-    summary: `${method === 'POST' ? 'Take messages' : 'Answer the question'} for one of several accounts`,
-    params: AccountParams,
-    handle(input) {
-      const { params, query, body } = input
-      return answer({ ...pick(input), method, name: params.name, account: params.account, query, body: toBytes(body) })
-    },
-  })
-}
-const pick = (input: Facts): Facts => ({
-  clientAddress: input.clientAddress,
-  requestId: input.requestId,
-  header: (name) => input.header(name),
-  headers: () => input.headers(),
 })
 const toBytes = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())

@@ -17,8 +17,11 @@ export interface ConversationQueuesDeps {
   readonly head: (queue: string) => Promise<InboxRow | undefined>
   /** The row as it is from now on, unless somebody else has it. */
   readonly claim: (id: string) => Promise<InboxRow | undefined>
-  /** Ends with the row in another state than `pending`, or with a later `next_at`. */
-  readonly process: (row: InboxRow) => Promise<void>
+  /**
+   * Ends with the row in another state than `pending`, or with a later `next_at`. Whether what `head` returns now is
+   * claimed.
+   */
+  readonly process: (row: InboxRow) => Promise<boolean>
 }
 interface ConversationQueue {
   readonly name: string
@@ -134,10 +137,11 @@ export class ConversationQueues {
     const { clock, signal, head, claim, process } = this.#deps
     const { first } = queue
     queue.first = undefined
+    let isClaimed = false
     if (first) {
-      await process(first)
+      isClaimed = await process(first)
       // It may have been postponed.
-      queue.hasMore ||= first.state !== 'done'
+      queue.hasMore ||= isClaimed || first.state !== 'done'
     }
     while (!signal.aborted) {
       if (!queue.hasMore) return undefined
@@ -152,9 +156,9 @@ export class ConversationQueues {
         return { row: postponed, ms: waitMs }
       }
       queue.hasMore = true
-      // It may have been edited since it was read.
-      const row = await claim(next.id)
-      if (row) await process(row)
+      // One that is not claimed may have been edited since it was read.
+      const row = isClaimed && next.state === 'processing' ? next : await claim(next.id)
+      isClaimed = row !== undefined && (await process(row))
     }
     return undefined
   }

@@ -188,24 +188,37 @@ export class Inbox {
     await this.#owner.end()
   }
 
-  async #process(row: InboxRow): Promise<void> {
-    const { store, settings, clock, signal, handle } = this.#deps
-    if (row.attempts > settings.max_attempts) return this.#park(row, 'the attempts to answer it were not ended')
+  /** Whether the next row of the queue is claimed already. */
+  async #process(row: InboxRow): Promise<boolean> {
+    const { settings, signal, handle } = this.#deps
+    if (row.attempts > settings.max_attempts) {
+      await this.#park(row, 'the attempts to answer it were not ended')
+      return false
+    }
     this.#waits.delete(row)
     const connections = this.#connections
     let handled: Handled
     try {
       handled = await handle(row)
     } catch (error) {
-      if (signal.aborted) return
-      return this.#failed(row, error)
+      if (!signal.aborted) await this.#failed(row, error)
+      return false
     }
-    const at = toIso(clock.now())
-    if (handled.outcome === 'answered') {
-      await store.commit([store.done(row, handled.agentId, at), ...handled.statements])
-      row.state = 'done'
-    } else if (handled.outcome === 'postponed') await this.#postpone(row, handled, connections)
+    if (handled.outcome === 'answered') return this.#answered(row, handled)
+    if (handled.outcome === 'postponed') await this.#postpone(row, handled, connections)
     else if (handled.outcome === 'parked') await this.#park(row, handled.reason, handled.statements)
+    return false
+  }
+  async #answered(row: InboxRow, { agentId, statements }: Extract<Handled, { outcome: 'answered' }>): Promise<boolean> {
+    const { store, clock } = this.#deps
+    let isNextClaimed = false
+    await store.commit([
+      store.done(row, agentId, toIso(clock.now())),
+      store.claimNext(row.queue, this.#owner.id, (changes) => (isNextClaimed = changes > 0)),
+      ...statements,
+    ])
+    row.state = 'done'
+    return isNextClaimed
   }
   /** `connections`: how often an account had been connected when the work on the message began. */
   async #postpone(

@@ -46,4 +46,14 @@ export const inboxMigrations: readonly Migration[] = [
       CREATE INDEX channels_inbox_queue ON channels_inbox (queue, state, id);
     `,
   },
+  {
+    id: '103-open',
+    // A message changes its state twice within a moment: neither index has to follow it.
+    sql: `
+      DROP INDEX channels_inbox_queue;
+      DROP INDEX channels_inbox_state;
+      CREATE INDEX channels_inbox_open ON channels_inbox (queue, id) WHERE state IN ('pending', 'processing');
+      CREATE INDEX channels_inbox_settled ON channels_inbox (state, settled_at) WHERE settled_at IS NOT NULL;
+    `,
+  },
 ]

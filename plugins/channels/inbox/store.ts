@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
+import { sqlPart } from 'svc/sdk'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import { deliveryKey, InboxRow } from './schema.ts'
 import type { InboxState } from './schema.ts'
 
 const WaitingQueue = v.object({ queue: v.string(), next_at: v.nullable(v.string()) })
-const Count = v.object({ n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
 export interface InboxFilter {
   readonly channel: string
   readonly state: InboxState
@@ -69,10 +69,21 @@ export class InboxStore {
   }
   /** The row if this instance has it now: two that try at the same time do not both. */
   async claim(id: string, owner: string): Promise<InboxRow | undefined> {
-    const { changes } = await this.#db.run`UPDATE channels_inbox
+    const row = await this.#db.one`UPDATE channels_inbox
       SET state = 'processing', attempts = attempts + 1, next_at = NULL
-      WHERE id = ${id} AND state IN ('pending', 'processing') AND owner = ${owner}`
-    return changes > 0 ? this.find(id) : undefined
+      WHERE id = ${id} AND state IN ('pending', 'processing') AND owner = ${owner} RETURNING *`
+    return this.#rows.oneOrThrow(row)
+  }
+  /**
+   * Claims what `head` returns once the batch is on disk, unless that is postponed: with the batch that ends the message
+   * before it, it costs no commit of its own. `written` is told whether there was such a row.
+   */
+  claimNext(queue: string, owner: string, written: (changes: number) => void): Statement {
+    const statement = this.#db.sql`UPDATE channels_inbox
+      SET state = 'processing', attempts = attempts + 1
+      WHERE next_at IS NULL AND id = (SELECT id FROM channels_inbox
+        WHERE queue = ${queue} AND state IN ('pending', 'processing') AND owner = ${owner} ORDER BY id LIMIT 1)`
+    return { ...statement, written }
   }
   /** Whether there is a message that is not answered, of any owner. */
   async hasOpen(): Promise<boolean> {
@@ -121,14 +132,13 @@ export class InboxStore {
   }
   /** Newest first. */
   async list({ channel, state, limit }: InboxFilter): Promise<readonly InboxRow[]> {
-    const rows = await this.#db.all`SELECT * FROM channels_inbox WHERE channel = ${channel} AND state = ${state}
-      ORDER BY id DESC LIMIT ${limit}`
+    // What the state says already, as the indexes say it.
+    const isListed = ['done', 'parked'].includes(state)
+      ? sqlPart`settled_at IS NOT NULL`
+      : sqlPart`state IN ('pending', 'processing')`
+    const rows = await this.#db.all`SELECT * FROM channels_inbox
+      WHERE channel = ${channel} AND state = ${state} AND ${isListed} ORDER BY id DESC LIMIT ${limit}`
     return this.#rows.all(rows)
-  }
-  async count(channel: string, account: string, state: InboxState): Promise<number> {
-    const row = await this.#db.one`SELECT count(*) AS n FROM channels_inbox
-      WHERE channel = ${channel} AND account = ${account} AND state = ${state}`
-    return v.parse(Count, row).n
   }
   deleteSettled(doneBefore: string, parkedBefore: string): readonly Statement[] {
     return [

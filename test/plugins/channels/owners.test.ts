@@ -46,6 +46,37 @@ it('the messages of a daemon that died are answered once by another, in their or
   expect(await states(db)).toEqual(['done', 'done'])
 })
 
+it('messages that wait in a row are claimed with the end of the one before, and answered by another after a crash', async () => {
+  const db = await openTables()
+  const answered: string[] = []
+  let claims = 0
+  const counted = new Proxy(db, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      if (name !== 'one' && name !== 'run') return typeof value === 'function' ? value.bind(target) : value
+      return (sql: TemplateStringsArray, ...values: readonly never[]) => {
+        if (sql[0]?.includes("SET state = 'processing'")) claims++
+        return db[name](sql, ...values)
+      }
+    },
+  })
+  const one = startInbox(counted, 'one', answered)
+  one.hold()
+  for (const id of ['first', 'second', 'third']) await one.receive(id)
+  one.release()
+  await one.settle()
+  expect(answered).toEqual(['one first', 'one second', 'one third'])
+  expect(claims).toBe(0)
+  one.hold()
+  for (const id of ['fourth', 'fifth']) await one.receive(id)
+  await one.kill()
+  const two = startInbox(db, 'one', answered)
+  await two.inbox.resume()
+  await two.settle()
+  expect(answered.slice(3)).toEqual(['one fourth', 'one fifth'])
+  expect(new Set(await states(db))).toEqual(new Set(['done']))
+})
+
 it.each([
   ['when it comes again', true],
   ['although it never comes again', false],
