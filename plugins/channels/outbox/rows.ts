@@ -2,10 +2,13 @@ import { v7 } from 'uuid'
 import { omitUndefined } from 'svc/sdk'
 import { partId } from './message.ts'
 import type { Drafts, OutgoingMessage, Payload } from './message.ts'
+import type * as RenderModule from './render.ts'
 import type { OutboxRow } from './schema.ts'
 
 /** Shown in place of a message that the platform cannot remove. */
 const WITHDRAWN = 'See above.'
+/** Loaded by the first message. Kept: an `import()` of what is loaded already resolves its name again. */
+let render: Promise<typeof RenderModule> | undefined
 
 /** A row with nothing in it yet, which waits to be sent. */
 export function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessage['to'], at: string): OutboxRow {
@@ -46,7 +49,7 @@ export async function toRows(
   const missing = takesFiles ? [] : attachments.map(({ name }) => `[The file ${name} was not sent: no files here.]`)
   const text = [message.text, ...missing].filter((each) => each !== '').join('\n\n')
   // Reading Markdown is the largest part of this plugin, and most daemons have no channel.
-  const { renderMessages } = await import('./render.ts')
+  const { renderMessages } = await (render ??= import('./render.ts'))
   const rendered = renderMessages(text, capabilities, account.settings, maxFormattedChars)
   const files = takesFiles ? attachments : []
   const messages = rendered.length === 0 && files.length > 0 ? [{ text: '', plainText: '' }] : rendered
