@@ -69,7 +69,7 @@ export class MemoryService implements Memories {
 
   /** `ids`: of those without an idempotency key, where their caller gives them. */
   async add(memories: readonly NewMemory[], ids: readonly string[] = []): Promise<readonly Memory[]> {
-    const { store, agents, settings, now, wordIndex } = this.#deps
+    const { store, agents, settings, now, removal, wordIndex } = this.#deps
     for (const memory of memories) checkNew(memory, settings)
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
@@ -94,11 +94,12 @@ export class MemoryService implements Memories {
     if (drafts.length === 0) return []
     // Nobody is told of a repeat that writes nothing. The statements see to one that comes at the same time.
     const pending = isRepeatable ? await this.#pending(drafts, guards) : drafts
-    const statements = pending.flatMap((draft) => [
-      store.insert(draft, settings.max_notes_per_agent, guards.get(draft)),
-      wordIndex.add(draft),
-      ...(draft.supersedes === undefined ? [] : store.supersede(draft)),
-    ])
+    const statements: Statement[] = []
+    for (const draft of pending) {
+      statements.push(store.insert(draft, settings.max_notes_per_agent, guards.get(draft)), wordIndex.add(draft))
+      if (draft.supersedes === undefined) continue
+      statements.push(...(await removal.replace(draft.supersedes, draft.id)), ...store.supersede(draft))
+    }
     try {
       if (pending.length > 0) await this.#commit(statements, pending)
     } catch (error) {

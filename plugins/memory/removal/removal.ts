@@ -44,12 +44,15 @@ export class MemoryRemoval {
     const bucket = `${FORGOTTEN}${newId()}`
     return [store.give(ids, bucket), ...this.later(bucket)]
   }
-  /** For the batch that changes a content, before that: a long one is taken out of the index later. */
-  async replace(id: string): Promise<readonly Statement[]> {
+  /**
+   * For the batch that replaces a memory, by a new content or by the memory `newer`, before what takes it out of the
+   * index: a long one is taken out later.
+   */
+  async replace(id: string, newer: string = id): Promise<readonly Statement[]> {
     const { store, newId } = this.#deps
     if (areFew(await store.indexed([id]))) return []
     const bucket = `${FORGOTTEN}${newId()}`
-    return [...store.giveWords(id, newId(), bucket), ...this.later(bucket)]
+    return [...store.giveWords(id, newId(), bucket, newer), ...this.later(bucket)]
   }
   /** In the background: it rests as long as it works. */
   async run(agentId: string, signal: AbortSignal): Promise<void> {

@@ -60,15 +60,17 @@ export class RemovalStore {
       WHERE id IN (SELECT key FROM json_each(${idSet(ids)}))`
   }
 
-  /** The words of a memory become those of one that is only there to be deleted. */
-  giveWords(id: string, newId: string, agentId: string): readonly Statement[] {
+  /** The words of a memory become those of one that is only there to be deleted; if another one is there. */
+  giveWords(id: string, newId: string, agentId: string, other: string): readonly Statement[] {
     return [
       this.#db
         .sql`INSERT INTO memory_entry (id, agent_id, user_id, session_id, level, content, confidence, tags, source,
           metadata, superseded_by, created_at, updated_at, accessed_at, access_count, strength, embedded_with)
         SELECT CAST(${newId} AS TEXT), CAST(${agentId} AS TEXT), '', '', level, '', confidence, '[]', '{}', '{}', '',
-          created_at, updated_at, 0, 0, strength, '' FROM memory_entry WHERE id = ${id}`,
-      this.#db.sql`UPDATE memory_text SET memory_id = ${newId} WHERE memory_id = ${id}`,
+          created_at, updated_at, 0, 0, strength, '' FROM memory_entry
+        WHERE id = ${id} AND EXISTS (SELECT 1 FROM memory_entry AS other WHERE other.id = ${other})`,
+      this.#db.sql`UPDATE memory_text SET memory_id = ${newId}
+        WHERE memory_id = ${id} AND EXISTS (SELECT 1 FROM memory_entry WHERE id = ${newId})`,
     ]
   }
   /** Takes some words of a long text out of the index of SQLite. Whether there were more than go with the memory. */
