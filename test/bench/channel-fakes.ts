@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { root } from './processes.ts'
+import { onCore, root } from './processes.ts'
 
 const POLL_MS = 100
 const MAX_WAIT_MS = 60_000
@@ -34,8 +34,10 @@ export interface Fakes extends AsyncDisposable {
 }
 
 export async function startFakes(channels: readonly string[]): Promise<Fakes> {
+  const [execPath, args] = onCore(1)
   const child = fork(join(root, 'test/bench/channel-fakes-process.ts'), channels, {
-    execArgv: ['--conditions=svc-source'],
+    execPath,
+    execArgv: [...args, '--conditions=svc-source'],
     serialization: 'advanced',
   })
   const answer = async <T>(request?: FakesRequest): Promise<T> => {

@@ -59,11 +59,18 @@ function answers(port: number, path: string): Promise<boolean> {
   })
 }
 
+/** What starts Node on a core. */
+export function onCore(core: number): readonly [command: string, args: readonly string[]] {
+  return pinned ? ['taskset', ['-c', String(core), process.execPath]] : [process.execPath, []]
+}
+
 function run(core: number, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
-  const [command, rest] = pinned
-    ? ['taskset', ['-c', String(core), process.execPath, ...args]]
-    : [process.execPath, [...args]]
-  return spawn(command, rest, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: tmpdir() })
+  const [command, rest] = onCore(core)
+  return spawn(command, [...rest, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: tmpdir(),
+  })
 }
 
 /** Starts a server script on the first core and polls every millisecond until it answers. */
