@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
-import { accessibilityProblems } from './accessibility.ts'
+import { accessibilityProblems, prepareForProblems } from './accessibility.ts'
 import { builtPage, launchBrowser, openTab } from './browser.ts'
 
 let browser: Browser
@@ -28,8 +28,13 @@ describe('every page, as a new home shows it, keeps WCAG 2.2 AA', () => {
     ['dark', 320],
   ] as const)('in the %s theme, %i pixels wide', async (colorScheme, width) => {
     const problems: Record<string, readonly string[]> = {}
+    await using tab = await openTab(browser, host.url, {
+      colorScheme,
+      viewport: { width, height: 800 },
+      before: prepareForProblems,
+    })
     for (const path of urls) {
-      await using tab = await openTab(browser, host.url, { path, colorScheme, viewport: { width, height: 800 } })
+      await tab.page.goto(host.url + path)
       await tab.page.locator('.has-nav, #message-box').first().waitFor()
       const found = await accessibilityProblems(tab.page)
       if (found.length > 0) problems[path] = found

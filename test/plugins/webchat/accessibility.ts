@@ -10,9 +10,14 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
+/** Has every page that is opened from now on hold what `accessibilityProblems` runs, which sends it otherwise. */
+export async function prepareForProblems(page: Page): Promise<void> {
+  await page.addInitScript({ content: await source })
+}
+
 /** What breaks WCAG 2.2 AA on a page, or in a frame of one, as it is now, a line for each element; and whether it is wider than the screen. */
 export async function accessibilityProblems(page: Page | Frame): Promise<readonly string[]> {
-  await page.evaluate(await source)
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(await source)
   const violations = await page.evaluate(async (tags) => {
     const { axe } = globalThis as unknown as {
       axe: { run(options: object): Promise<{ violations: readonly Violation[] }> }
