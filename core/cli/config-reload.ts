@@ -4,6 +4,9 @@ import { callDaemon, connect } from './connect.ts'
 import { exits } from './failure.ts'
 import { note, print, printJson } from './output.ts'
 
+const MAX_IN_LINE = 3
+const MAX_LINES = 20
+
 const Changes = v.looseObject({
   status: v.string(),
   changed: v.array(v.string()),
@@ -28,10 +31,19 @@ export default defineCommand({
       print(
         answer.changed.length === 0
           ? 'Nothing changed that could hold at once.'
-          : `In force now: ${answer.changed.join(', ')}`,
+          : renderKeys('In force now', answer.changed),
       )
-      if (answer.restart_reasons.length > 0) print(`After a restart: ${answer.restart_reasons.join(', ')}`)
+      if (answer.restart_reasons.length > 0) print(renderKeys('After a restart', answer.restart_reasons))
     }
     return answer.failed.length > 0 ? exits.failed : exits.ok
   },
 })
+
+/** A few in a line, more below each other, and of very many the first ones. */
+function renderKeys(title: string, keys: readonly string[]): string {
+  if (keys.length <= MAX_IN_LINE) return `${title}: ${keys.join(', ')}`
+  const more = keys.length > MAX_LINES ? [`and ${keys.length - MAX_LINES} more; --json has all of them`] : []
+  return [`${title}, ${keys.length} keys:`, ...[...keys.slice(0, MAX_LINES), ...more].map((line) => `  ${line}`)].join(
+    '\n',
+  )
+}

@@ -304,6 +304,16 @@ describe('configuration of a running daemon', () => {
       stderr: expect.stringContaining('did you mean "log_level"?') as string,
     })
   })
+  it('says what a reload changed: a few keys in a line, and many below each other', async () => {
+    await svc('config', 'set', 'plugins.sessions.context_messages', '41')
+    expect((await svc('config', 'reload')).stdout).toMatch(/^In force now: [^\n]*plugins\.sessions\.context_messages/)
+    for (const key of ['max_sessions_per_agent', 'retention_days', 'search_max_messages', 'branch_max_messages'])
+      await svc('config', 'set', `plugins.sessions.${key}`, '7')
+    expect((await svc('config', 'reload')).stdout).toBe(
+      'In force now, 4 keys:\n  plugins.sessions.branch_max_messages\n  plugins.sessions.max_sessions_per_agent\n' +
+        '  plugins.sessions.retention_days\n  plugins.sessions.search_max_messages\n',
+    )
+  })
   it('refuses a key no plugin reads, and names the one that was meant', async () => {
     for (const [key, value, right] of [
       ['plugins.agents.manifest_signing.policy', 'require', 'did you mean "manifest_signing.policy"?'],
