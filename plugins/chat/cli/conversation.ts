@@ -22,6 +22,7 @@ import { showRecent } from './recent.ts'
 import { usageLine } from './usage-line.ts'
 import { Done } from './events.ts'
 import { AnswerDisplay, failureMessage, isCancelled, unanswered } from './answer-display.ts'
+import { SessionWatch } from './session-watch.ts'
 import { TurnStatus } from './turn-status.ts'
 
 const CommandReply = v.looseObject({ content: v.string(), session_id: v.string(), thinking: v.nullish(v.boolean()) })
@@ -30,6 +31,8 @@ const Messages = v.looseObject({
   messages: v.array(
     v.looseObject({
       turn_id: v.optional(v.string()),
+      role: v.string(),
+      content: v.string(),
       failed: v.optional(v.boolean(), false),
       mark: v.optional(v.string()),
     }),
@@ -86,6 +89,10 @@ export class Conversation {
   /** The manifest decides while it is undefined. */
   #thinking: boolean | undefined
   #answer: AbortController | undefined
+  #watch: SessionWatch | undefined
+  /** A command of this conversation may change the active one, and brought it to this one last. */
+  #runsCommand = false
+  #broughtTo: string | undefined
   /** Calls of tools without a result yet: one of them may need an approval. */
   #openCalls = 0
   /** Whether the last answer was stopped. */
@@ -122,6 +129,30 @@ export class Conversation {
     )
   }
 
+  /** What shows what others say here, from its `run` to its `stop`. */
+  watch(): SessionWatch {
+    const { client } = this.#options.connection
+    this.#watch = new SessionWatch({
+      client,
+      view: this.#view,
+      display: this.#display,
+      sessionId: async () => this.#sessionId ?? (await this.#readActive()).session_id,
+      follows: (activeId) => this.#followsActive(activeId),
+    })
+    return this.#watch
+  }
+  #readActive() {
+    const { client } = this.#options.connection
+    return client.call('GET', `/api/agents/${this.#agent.id}/session?limit=1`, Messages)
+  }
+  /** Without a session of its own it goes where the agent is. */
+  #followsActive(activeId: string): boolean {
+    if (this.#sessionId !== undefined) return false
+    if (!this.#runsCommand && activeId !== this.#broughtTo)
+      this.#view.note(this.#display.dim('(another conversation is the active one now; what you type goes there)'))
+    return true
+  }
+
   /** Says something beside the answers. */
   say(text: string): void {
     this.#view.note(text)
@@ -131,9 +162,20 @@ export class Conversation {
   async take(line: string): Promise<'exit' | undefined> {
     const text = line.trim()
     if (text === '') return undefined
-    if (isCommand(text)) return await callDaemon(this.#options.connection, () => this.#runCommand(text))
+    if (isCommand(text)) return await this.#takeCommand(text)
     await this.#send(text)
     return undefined
+  }
+
+  async #takeCommand(text: string): Promise<'exit' | undefined> {
+    const [agent, sessionId] = [this.#agent, this.#sessionId]
+    this.#runsCommand = true
+    try {
+      return await callDaemon(this.#options.connection, () => this.#runCommand(text))
+    } finally {
+      this.#runsCommand = false
+      if (agent !== this.#agent || sessionId !== this.#sessionId) this.#watch?.move()
+    }
   }
 
   /** Whether the line answers what an agent asks for, which cannot wait for the end of the answer that waits for it. */
@@ -181,6 +223,7 @@ export class Conversation {
     const { client } = this.#options.connection
     const body = omitUndefined({ message, session_id: this.#sessionId, thinking: this.#thinking })
     const path = `/api/agents/${this.#agent.id}/message/stream`
+    this.#watch?.send(message)
     await this.#follow((signal) => client.stream('POST', path, { body, signal }))
   }
 
@@ -307,6 +350,7 @@ export class Conversation {
       timeoutMs: COMMAND_TIMEOUT_MS,
     })
     if (this.#sessionId !== undefined) this.#sessionId = reply.session_id
+    this.#broughtTo = reply.session_id
     this.#thinking = reply.thinking ?? undefined
     const local = localCommands.map(([word, meaning]) => `${word}: ${meaning}`).join('\n')
     const content = name === '/help' ? `${reply.content}\n${local}\n\n${keyHelp}` : reply.content
@@ -326,6 +370,8 @@ export class Conversation {
       this.#sessionId === undefined ? `/api/agents/${this.#agent.id}/session` : `/api/sessions/${this.#sessionId}`
     const { session_id: sessionId, messages } = await client.call('GET', path, Messages)
     const turnId = messages.findLast(({ failed, mark }) => failed || mark === 'interrupted')?.turn_id
+    const asked = messages.find(({ turn_id: id, role }) => id === turnId && role === 'User')?.content
+    if (asked !== undefined) this.#watch?.send(asked)
     if (turnId === undefined) {
       this.#view.note('No message of this session has failed.')
       return

@@ -40,6 +40,8 @@ export async function converseInTerminal({ conversation, connection, screen, col
       if (!conversation.showFailure(error)) leave()
     }
   }
+  const watch = conversation.watch()
+  let watching: Promise<void> | undefined
   await readLines({
     screen,
     colored,
@@ -58,6 +60,7 @@ export async function converseInTerminal({ conversation, connection, screen, col
     onOpen(end) {
       close = end
       conversation.greet()
+      watching = watch.run()
     },
     onLine(text, begunAt) {
       isWarned = false
@@ -73,5 +76,7 @@ export async function converseInTerminal({ conversation, connection, screen, col
     },
   })
   await work
+  watch.stop()
+  await watching
   return exits.ok
 }

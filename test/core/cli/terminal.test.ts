@@ -54,6 +54,9 @@ async function newAgent(): Promise<string> {
   return name
 }
 
+const idOf = async (name: string): Promise<string> =>
+  (await stage.host.json('GET', '/api/agents')).body.find((agent: { name: string }) => agent.name === name).id
+
 describe('what is typed', () => {
   it('a pasted text of several lines is one message', async () => {
     await using terminal = await chat()
@@ -332,6 +335,47 @@ describe('what is shown', () => {
     await terminal.shows(/No compaction needed|Session compacted/)
     terminal.type('/help\r')
     await terminal.shows(/\/sessions \[number\]: [^]*\/agents: the agents[^]*Ctrl-C clears what is typed/)
+  })
+})
+
+describe('what others say in the conversation', () => {
+  it('appears at once, with its answer and what that took; what is typed here appears once', async () => {
+    const name = await newAgent()
+    const id = await idOf(name)
+    await using terminal = await chat({ args: name })
+    const answer = byHand()
+    stage.fake.script({ text: 'heard you' }, { text: answer.text })
+    terminal.type('from here\r')
+    await terminal.shows(/heard you\n+\(\d+ tokens in/)
+    const asked = stage.host.json('POST', `/api/agents/${id}/message`, { message: 'from the page' })
+    await terminal.shows(/\n> from the page\n/)
+    answer.say('hello ')
+    await terminal.shows(/\n> from the page\n+hello/)
+    answer.say('page')
+    answer.end()
+    await asked
+    await terminal.shows(/\n> from the page\n+hello page\n+\(\d+ tokens in, \d+ out, [^)]*openai\/\S+ \d+ s\)/)
+    expect(terminal.screen().match(/from here|heard you/g)).toEqual(['from here', 'heard you'])
+    terminal.type('/exit\r')
+    expect(await terminal.ended).toEqual({ code: 0, signal: null })
+  })
+
+  it('is shown in the conversation that another one makes the active one', async () => {
+    const name = await newAgent()
+    const id = await idOf(name)
+    await using terminal = await chat({ args: name })
+    const answer = byHand()
+    stage.fake.script({ text: 'first' }, { text: answer.text })
+    terminal.type('one\r')
+    await terminal.shows(/first\n+\(\d+ tokens in/)
+    await stage.host.json('POST', `/api/agents/${id}/sessions`, {})
+    await terminal.shows(/another conversation is the active one now/)
+    const asked = stage.host.json('POST', `/api/agents/${id}/message`, { message: 'two' })
+    await terminal.shows(/> two\n/)
+    answer.say('second')
+    answer.end()
+    await asked
+    await terminal.shows(/> two\n+second\n+\(\d+ tokens in/)
   })
 })
 
