@@ -54,7 +54,7 @@ describe('names that every object has', () => {
       const section = JSON.parse(
         `{"${name}": {}, "telegram": {"token": "1:a", "dmPolicy": "${name}", "groupPolicy": "${name}"}}`,
       )
-      readChannels(draft, { section, variables: () => undefined })
+      readChannels(draft, { section, variables: () => undefined, foundSecret() {} })
       expect(() => refuseUnsupported(name)).not.toThrow()
     }
     expect(draft.left.map(({ reason }) => reason)).toEqual(names.map(() => 'there is no counterpart of it here'))
