@@ -69,7 +69,7 @@ export class MemoryService implements Memories {
 
   /** `ids`: of those without an idempotency key, where their caller gives them. */
   async add(memories: readonly NewMemory[], ids: readonly string[] = []): Promise<readonly Memory[]> {
-    const { store, agents, settings, now, removal, wordIndex } = this.#deps
+    const { store, agents, settings, now } = this.#deps
     for (const memory of memories) checkNew(memory, settings)
     for (const agentId of new Set(memories.map((memory) => memory.agentId))) await agents.require(agentId)
     const drafts: Draft[] = []
@@ -95,11 +95,7 @@ export class MemoryService implements Memories {
     // Nobody is told of a repeat that writes nothing. The statements see to one that comes at the same time.
     const pending = isRepeatable ? await this.#pending(drafts, guards) : drafts
     const statements: Statement[] = []
-    for (const draft of pending) {
-      statements.push(store.insert(draft, settings.max_notes_per_agent, guards.get(draft)), wordIndex.add(draft))
-      if (draft.supersedes === undefined) continue
-      statements.push(...(await removal.replace(draft.supersedes, draft.id)), ...store.supersede(draft))
-    }
+    for (const draft of pending) statements.push(...(await this.#insert(draft, guards.get(draft))))
     try {
       if (pending.length > 0) await this.#commit(statements, pending)
     } catch (error) {
@@ -307,6 +303,12 @@ export class MemoryService implements Memories {
     // What was forgotten may be added anew before its row is deleted.
     await removal.release(pending.map(({ id }) => id))
     return pending
+  }
+  async #insert(draft: Draft, unlessDeleted?: readonly string[]): Promise<readonly Statement[]> {
+    const { store, settings, removal, wordIndex } = this.#deps
+    const added = [store.insert(draft, settings.max_notes_per_agent, unlessDeleted), wordIndex.add(draft)]
+    if (draft.supersedes === undefined) return added
+    return [...added, ...(await removal.replace(draft.supersedes, draft.id)), ...store.supersede(draft)]
   }
   async #commit(statements: readonly Statement[], drafts: readonly Draft[]): Promise<void> {
     const { store, audit, embedLater, grown } = this.#deps
