@@ -169,13 +169,16 @@ export class SourceFolder implements AsyncDisposable {
         return false
       }
       await using target = await open(to, 'wx', 0o600)
-      const chunk = Buffer.alloc(CHUNK_BYTES)
-      for (let at = 0; at <= max;) {
+      const [chunk, empty] = [Buffer.alloc(CHUNK_BYTES), Buffer.alloc(CHUNK_BYTES)]
+      let at = 0
+      while (at <= max) {
         const { bytesRead } = await handle.read(chunk, 0, CHUNK_BYTES, at)
         if (bytesRead === 0) break
-        await target.write(chunk, 0, bytesRead)
+        // A file that is large and almost empty takes no more room here than there.
+        if (chunk.compare(empty, 0, bytesRead, 0, bytesRead) !== 0) await target.write(chunk, 0, bytesRead, at)
         at += bytesRead
       }
+      await target.truncate(at)
       return true
     } finally {
       await handle.close()

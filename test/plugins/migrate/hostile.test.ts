@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { renameSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,6 +9,7 @@ import { HomeDraft } from '../../../plugins/migrate/model.ts'
 import { readChannels } from '../../../plugins/migrate/readers/channels.ts'
 import { splitMemories } from '../../../plugins/migrate/readers/memories.ts'
 import { openSource } from '../../../plugins/migrate/source/open-source.ts'
+import { SourceFolder } from '../../../plugins/migrate/source/source-folder.ts'
 import { readVariables } from '../../../plugins/migrate/source/values.ts'
 import { startHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
@@ -143,6 +144,18 @@ describe('more than there may be', () => {
     await expect(byKey.get('main/large')?.read()).rejects.toThrow('plugins.migrate.max_file_bytes')
     expect((await byKey.get('main/small')?.read())?.messages).toHaveLength(1)
   })
+})
+
+it('a file that is large and almost empty fills no disk when it is copied', async () => {
+  const path = await write({ 'state.db': 'begin' })
+  await truncate(join(path, 'state.db'), 64_000_000)
+  await appendFile(join(path, 'state.db'), 'end')
+  await using source = await SourceFolder.open(path, [], limits)
+  const copy = join(folder, 'copy.db')
+  expect(await source.copy('state.db', copy)).toBe(true)
+  const { size, blocks } = await stat(copy)
+  expect([size, blocks * 512 < 4_000_000]).toEqual([64_000_003, true])
+  expect((await readFile(copy)).equals(await readFile(join(path, 'state.db')))).toBe(true)
 })
 
 it('a folder that is put in the place of the one that was looked at is not read', async () => {
