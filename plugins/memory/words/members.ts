@@ -9,7 +9,7 @@ const MIN_SHARE = 0.5
 /** Searches of which the numbers are kept, those that were used last: a bit for each memory of the index. */
 const MAX_KEPT = 20
 /** Numbers that are read before others have their turn. */
-const SLICE = 5_000
+const SLICE = 2_000
 
 /** Numbers of the index, a bit each. */
 export class Members {
