@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>
  */
 export function changesOf(schema: v.GenericSchema, value: unknown, shown: Shown | undefined): unknown {
   const known = entriesOf(schema, value)
-  if (!isFields(value) || known === undefined) return refuseUnknown(schema, value)
+  if (!isFields(value) || known === undefined) return refuseUnfit(schema, value, 'unknown')
   const names = Object.keys(known)
   const left: Record<string, unknown> = {}
   for (const [name, given] of Object.entries(value)) {
@@ -27,26 +27,29 @@ export function changesOf(schema: v.GenericSchema, value: unknown, shown: Shown 
       )
   }
   if (shown && Object.keys(left).length === 0 && Object.keys(value).length > 0) return undefined
-  return refuseUnknown(schema, left)
+  return refuseUnfit(schema, left, 'unknown')
 }
 
 /** Whether a route may be sent what it shows, or must not lose a field it is sent. */
 export const isChange = ({ method }: Pick<AnyRoute, 'method'>): boolean => method === 'PUT' || method === 'PATCH'
 
-function refuseUnknown(schema: v.GenericSchema, value: unknown, path = ''): unknown {
-  // A schema of an object takes a list for one without fields.
-  const kinds = leavesOf(schema)
-  if (Array.isArray(value) && kinds.includes('object') && kinds.every((kind) => plain.has(kind)))
+/**
+ * Throws `invalid_request` for a list in the place of an object, which schemas take for one without fields; with
+ * `unknown` also for a field that nobody knows.
+ */
+export function refuseUnfit(schema: v.GenericSchema, value: unknown, what: 'lists' | 'unknown', path = ''): unknown {
+  const kinds = Array.isArray(value) ? leavesOf(schema) : []
+  if (kinds.some((kind) => objects.has(kind)) && kinds.every((kind) => objects.has(kind) || plain.has(kind)))
     throw new Refusal('invalid_request', `${path.slice(0, -1) || 'body'}: Expected an object but received a list`)
   const inner = unwrapped(schema, value)
   if (Array.isArray(value) && inner && 'item' in inner)
-    for (const [at, one] of value.entries()) refuseUnknown(inner.item as v.GenericSchema, one, `${path}${at}.`)
+    for (const [at, one] of value.entries()) refuseUnfit(inner.item as v.GenericSchema, one, what, `${path}${at}.`)
   const known = entriesOf(schema, value)
   if (known === undefined || !isFields(value)) return value
   for (const [name, given] of Object.entries(value)) {
     const entry = Object.hasOwn(known, name) ? known[name] : undefined
-    if (entry === undefined) throw unknownField(path + name, Object.keys(known))
-    refuseUnknown(entry, given, `${path}${name}.`)
+    if (entry) refuseUnfit(entry, given, what, `${path}${name}.`)
+    else if (what === 'unknown') throw unknownField(path + name, Object.keys(known))
   }
   return value
 }
@@ -61,8 +64,9 @@ function entriesOf(schema: v.GenericSchema, value: unknown): Readonly<Record<str
     ? (inner.entries as Readonly<Record<string, v.GenericSchema>>)
     : undefined
 }
-/** Kinds of a schema that no list is. */
-const plain = new Set(['object', 'string', 'number', 'boolean', 'picklist', 'literal', 'null'])
+/** Kinds of schemas that no list fits. */
+const plain = new Set(['string', 'number', 'boolean', 'picklist', 'literal', 'null'])
+const objects = new Set(['object', 'loose_object', 'strict_object', 'record'])
 function leavesOf(schema: v.GenericSchema): readonly string[] {
   if ('wrapped' in schema) return leavesOf(schema.wrapped as v.GenericSchema)
   return schema.type === 'union' && 'options' in schema

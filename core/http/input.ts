@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Refusal } from '../errors/error.ts'
 import { parse } from '../schema/parse.ts'
+import { refuseUnfit } from './changes.ts'
 import type { Exchange } from './exchange.ts'
 import { parseJson } from './json-text.ts'
 import type { AnyRoute, RawBody } from './route.ts'
@@ -82,15 +83,9 @@ export async function parseBody(
   prepare?: (value: unknown, body: v.GenericSchema) => unknown,
 ): Promise<unknown> {
   if (value === undefined) return emptyBody(body)
-  // A schema of an object takes a list for one without fields.
-  if (Array.isArray(value) && wantsObject(body))
-    throw new Refusal('invalid_request', 'body: Expected an object but received a list')
+  refuseUnfit(body, value, 'lists')
   const prepared = prepare ? await prepare(value, body) : value
   return prepared === undefined ? undefined : parse(body, prepared)
-}
-function wantsObject(schema: v.GenericSchema): boolean {
-  if ('wrapped' in schema) return wantsObject(schema.wrapped as v.GenericSchema)
-  return ['object', 'loose_object', 'strict_object'].includes(schema.type)
 }
 const empty = new Uint8Array(0)
 

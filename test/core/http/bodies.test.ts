@@ -249,3 +249,33 @@ describe('Expect: 100-continue', () => {
     socket.destroy()
   })
 })
+
+test('a list in the place of an object is 400 and says where', async () => {
+  const inner = v.optional(v.object({ name: v.optional(v.string()) }))
+  const body = v.object({
+    inner,
+    table: v.nullish(v.record(v.string(), v.number())),
+    rows: v.optional(v.array(v.object({ inner }))),
+    either: v.optional(v.union([v.array(v.string()), v.object({ name: v.optional(v.string()) })])),
+  })
+  const given = { method: 'POST', summary: 'G', auth: 'public', effect: 'conversation', cost: 1 } as const
+  const answers = { returns: v.unknown(), handle: () => ({}) }
+  const table = defineRoute({ ...given, ...answers, path: '/api/table', body: v.record(v.string(), v.number()) })
+  const { url } = await open([table, defineRoute({ ...given, ...answers, path: '/api/deep', body })])
+  const refused: [path: string, body: string, place: string][] = [
+    ['/api/table', '[]', 'body'],
+    ['/api/deep', '[]', 'body'],
+    ['/api/deep', '{"inner":[]}', 'inner'],
+    ['/api/deep', '{"table":[1]}', 'table'],
+    ['/api/deep', '{"rows":[{},{"inner":[]}]}', 'rows.1.inner'],
+  ]
+  for (const [path, sent, place] of refused) {
+    const { status, body: answer } = await post(url + path, sent)
+    expect([sent, status, answer.error?.message]).toEqual([
+      sent,
+      400,
+      `${place}: Expected an object but received a list`,
+    ])
+  }
+  expect((await post(`${url}/api/deep`, '{"inner":{},"table":{"a":1},"rows":[{}],"either":["a"]}')).status).toBe(200)
+})
