@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -21,21 +21,39 @@ export async function prepareHome(
   env: NodeJS.ProcessEnv = {},
   path = mkdtempSync(join(tmpdir(), 'svc-fault-')),
 ): Promise<Home> {
-  const start: Home['start'] = (options = {}) =>
-    startDaemon({ home: path, built, ...options, env: { ...unlimited, ...env, ...options.env } })
-  await using first = await start()
-  const { body } = await call(first, 'POST', '/api/agents', {
-    manifest_toml: 'name = "fault"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n',
-  })
-  await first.stop()
+  const first = await (firsts.get(built) ?? makeFirst(built))
+  cpSync(first.path, path, { recursive: true })
   return {
     path,
-    agent: body.agent_id,
-    start,
+    agent: first.agent,
+    start: (options = {}) =>
+      startDaemon({ home: path, built, ...options, env: { ...unlimited, ...env, ...options.env } }),
     [Symbol.dispose]() {
       rmSync(path, { recursive: true, force: true })
     },
   }
+}
+
+interface FirstHome {
+  readonly path: string
+  readonly agent: string
+}
+/** A daemon makes one, and every fault gets a copy. */
+const firsts = new Map<boolean, Promise<FirstHome>>()
+function makeFirst(built: boolean): Promise<FirstHome> {
+  const path = mkdtempSync(join(tmpdir(), 'svc-fault-first-'))
+  process.once('exit', () => rmSync(path, { recursive: true, force: true }))
+  const first = makeAgent(path, built)
+  firsts.set(built, first)
+  return first
+}
+async function makeAgent(path: string, built: boolean): Promise<FirstHome> {
+  await using daemon = await startDaemon({ home: path, built, env: unlimited })
+  const { body } = await call(daemon, 'POST', '/api/agents', {
+    manifest_toml: 'name = "fault"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[capabilities]\ntools = ["*"]\n',
+  })
+  await daemon.stop()
+  return { path, agent: body.agent_id }
 }
 
 export interface Called {
