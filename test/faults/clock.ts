@@ -26,7 +26,7 @@ export async function clock({ built, rounds }: FaultOptions): Promise<FaultRepor
     env: {
       SHIFT_FILE: file,
       NODE_OPTIONS: `--require=${fileURLToPath(new URL('shifted-date.cjs', import.meta.url))}`,
-      SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '3000',
+      SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1500',
       SVC_API_KEY: 'clock-key',
     },
   })
@@ -88,7 +88,7 @@ export async function clock({ built, rounds }: FaultOptions): Promise<FaultRepor
   if (!refused) problems.push('the limiter never refused')
   writeFileSync(file, String(24 * hour))
   await delay(60)
-  // A whole new budget would be 3,000 requests; what trickles in meanwhile are a few.
+  // A whole new budget would be 1,500 requests; what trickles in meanwhile are a few.
   const after = await Promise.all(
     Array.from({ length: 600 }, async () => (await fetch(`${daemon.url}/api/health`)).status),
   )
