@@ -12,7 +12,7 @@ const refresh = livePage({
   },
   words: ['agent'],
   everyMs: POLL_MS,
-  onOpen: () => void editNamed(),
+  onOpen: () => void openNamed(),
 })
 
 function render(agents) {
@@ -84,15 +84,16 @@ function button(text, { name }, onclick) {
   )
 }
 
-/** `#edit=<id>`: the chat page links to the manifest of an agent. */
-async function editNamed() {
-  const id = /^#edit=([\da-f-]{36})$/.exec(location.hash)?.[1]
-  if (id === undefined) return
+/** `#edit=<id>`, `#new`: the chat page links to the form. */
+async function openNamed() {
+  const [, isNew, id] = /^#(?:(new)|edit=([\da-f-]{36}))$/.exec(location.hash) ?? []
+  if (isNew === undefined && id === undefined) return
   // A reload does not open it again.
   history.replaceState(undefined, '', location.pathname)
-  await edit(id)
+  if (isNew === undefined) await edit(id)
+  else askForManifest()
 }
-addEventListener('hashchange', () => void editNamed())
+addEventListener('hashchange', () => void openNamed())
 
 async function edit(id) {
   await attempt(async () => {

@@ -3,6 +3,7 @@ import { ApiError, explain } from './api.ts'
 import type { Client } from './client.ts'
 import { Dialog } from './dialog.tsx'
 import { manifestToml } from './manifest.ts'
+import { useValue } from './observable.ts'
 import { FieldProblem } from './problem.tsx'
 import { SkillChoice } from './skill-choice.tsx'
 import type { Skill, Template, TemplateNeeds } from './wire.ts'
@@ -63,6 +64,7 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
             <input type="checkbox" checked={tools} onChange={(event) => setTools(event.currentTarget.checked)} /> It may
             use all tools of the daemon
           </label>
+          <FormLink client={client} />
         </>
       )}
       {skills.length > 0 && (
@@ -71,6 +73,17 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
       <FieldProblem id="agent-problem" problem={problem} />
       <Buttons working={working} onClose={onClose} />
     </Dialog>
+  )
+}
+
+/** Where all of a manifest can be chosen. */
+function FormLink({ client }: Pick<NewAgentProps, 'client'>) {
+  const url = useValue(client.pages).find(({ plugin }) => plugin === 'agents')?.url
+  if (url === undefined) return null
+  return (
+    <p class="hint">
+      <a href={`${url}#new`}>Choose its model and its tools</a> on the page Agents.
+    </p>
   )
 }
 

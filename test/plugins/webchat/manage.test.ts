@@ -83,7 +83,10 @@ describe('the page', () => {
     await on('agents/agents/agents.html', async (page) => {
       const dialog = page.getByRole('dialog')
       const { keyboard } = page
+      // As the form for a new agent in the chat leads here.
+      await page.goto(`${host.url}/`)
       await page.getByRole('button', { name: 'New agent' }).press('Enter')
+      await page.getByRole('link', { name: 'Choose its model and its tools' }).press('Enter')
       await dialog.getByText('The manifest is right.').waitFor()
       await dialog.getByText(/of [1-9]\d* tools allowed/).waitFor()
       await dialog.getByLabel('Name', { exact: true }).fill('keeper')
@@ -295,8 +298,10 @@ describe('the page', () => {
     await on('system/logs/logs.html', async (page) => {
       await page.getByText('Live', { exact: true }).waitFor()
       await page.getByLabel('Level').selectOption('debug')
-      await page.getByLabel('Text').fill('default model')
-      await page.getByRole('list', { name: 'Lines of the log' }).getByText('default model').first().waitFor()
+      await page.getByLabel('Text').fill('"kv" reloaded')
+      expect((await host.json('POST', '/api/plugins/kv/reload')).status).toBe(200)
+      const lines = page.getByRole('list', { name: 'Lines of the log' }).getByRole('listitem')
+      await expect.poll(() => lines.allInnerTexts()).toEqual([expect.stringContaining('plugin "kv" reloaded')])
     })
   })
 
