@@ -3,7 +3,10 @@ import { SPEECH_FORMATS } from 'svc/providers'
 
 const text = (max: number, description: string) =>
   v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.description(description))
-const path = text(1024, 'Relative to the workspace')
+const path = v.pipe(
+  text(1024, 'Relative to the workspace'),
+  v.check((name) => name.isWellFormed(), 'must be well-formed Unicode'),
+)
 const language = v.optional(
   v.pipe(
     v.string(),
