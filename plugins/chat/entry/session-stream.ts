@@ -12,7 +12,7 @@ const MAX_TURNS_BEHIND = 16
 const MAX_EVENTS_BEHIND = 64
 
 /** A turn of this daemon, or of another one. */
-export type FollowedTurn = Pick<LiveTurn, 'id' | 'sessionId' | 'entryPoint' | 'events' | 'snapshot'>
+export type FollowedTurn = Pick<LiveTurn, 'id' | 'sessionId' | 'entryPoint' | 'onDisk' | 'events' | 'snapshot'>
 
 export interface SessionStreamDeps {
   /** The turns of a session that wait or run, the running one first. */
@@ -223,7 +223,11 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
   async #snapshot(): Promise<ServerSentEvent> {
     const found = this.#deps.turns(this.#deps.sessionId)
     const all = found instanceof Promise ? await found : found
-    const live = all.filter(({ id }) => !this.#known.has(id)).slice(0, MAX_TURNS_BEHIND)
+    // Before that there is no message to show.
+    const written = await Promise.allSettled(all.map(({ onDisk }) => onDisk))
+    const isNew = ({ id }: FollowedTurn, at: number): boolean =>
+      written[at]?.status === 'fulfilled' && !this.#known.has(id)
+    const live = all.filter(isNew).slice(0, MAX_TURNS_BEHIND)
     for (const { id } of live) this.#known.add(id)
     const messages = await Promise.all(live.map((turn) => this.#deps.message(turn)))
     const sent: ServerSentEvent[] = []

@@ -17,6 +17,8 @@ export class RemoteTurn implements AcceptedTurn {
   isCancelled = false
   /** Nothing of it is on record yet. */
   isBeingWritten = false
+  /** See `LiveTurn`. */
+  onDisk: Promise<unknown> | undefined
   /** What was answered so far. */
   text = ''
   readonly #log = new EventLog()

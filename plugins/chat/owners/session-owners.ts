@@ -151,7 +151,7 @@ export class SessionOwners {
     const followed = remote.follow(turn, row.owner, true)
     followed.isBeingWritten = true
     try {
-      await writeTurn(this.#deps, turnId, [
+      followed.onDisk = writeTurn(this.#deps, turnId, [
         ...required,
         store.relay(row, {
           turn_id: turnId,
@@ -162,6 +162,7 @@ export class SessionOwners {
         ...also,
         ...broadcast.tell(TOPIC, { type: 'relayed', to: row.owner, sessionId, turnId }),
       ])
+      await followed.onDisk
     } catch (error) {
       remote.drop(followed)
       throw error

@@ -113,6 +113,8 @@ export class LiveTurn implements AcceptedTurn {
   waiting: boolean
   /** Makes its batches fail once another daemon has taken its session over. Empty where no other daemon can be. */
   fence: readonly Statement[] = []
+  /** Settles when its message is on record, or was refused. */
+  onDisk: Promise<unknown> | undefined
   /** Its messages were deleted while it ran: nothing more is written to the session. */
   forgotten = false
   /** Shared with the turns that agents run for this one. */

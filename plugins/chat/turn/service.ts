@@ -195,6 +195,7 @@ export class ChatService implements Chat {
 
   /** Puts a turn that is on disk, or about to be, into its session's queue. */
   enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
+    turn.onDisk = onDisk
     this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
     this.#deps.sessionStream.accepted(turn, onDisk)
     this.#deps.shared()?.accepted(turn, onDisk)
