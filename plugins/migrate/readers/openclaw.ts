@@ -6,7 +6,7 @@ import { readFields } from '../source/parse.ts'
 import type { SourceFolder } from '../source/source-folder.ts'
 import type { ReadLimits } from '../source/limits.ts'
 import { secretVariables } from '../source/secrets.ts'
-import { fieldsOf, listOf, readVariables, textOf } from '../source/values.ts'
+import { entryOf, fieldsOf, listOf, readVariables, textOf } from '../source/values.ts'
 import type { Fields } from '../source/values.ts'
 import { HomeDraft as Draft } from '../model.ts'
 import { readChannels } from './channels.ts'
@@ -157,7 +157,7 @@ async function leaveRest(draft: HomeDraft, folder: SourceFolder, file: string, c
       draft.leave(
         'config',
         `${key} in ${file}`,
-        sections[key] ?? 'this section has no counterpart that is set by itself',
+        entryOf(sections, key) ?? 'this section has no counterpart that is set by itself',
       )
   const agents = fieldsOf(config['agents'])
   const entries = [fieldsOf(agents['defaults']), ...listOf(agents['list']).map(fieldsOf)]
