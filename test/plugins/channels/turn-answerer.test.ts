@@ -72,6 +72,7 @@ it('the typing indicator is shown while an answer takes its time, and not for on
   const ended = Promise.withResolvers<never>()
   const answerer = new TurnAnswerer({
     turns: { find: async () => ({ state: 'failed', error: 'the model refused' }) },
+    unanswered: () => undefined,
     outbox: { add: async () => [] },
     connections: { find: () => open },
     clock,
