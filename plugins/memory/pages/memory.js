@@ -15,6 +15,9 @@ import {
 const POLL_MS = 10_000
 const LIMIT = 50
 const MAX_PEOPLE = 100
+/** Messages of one request, and requests for one message. */
+const PAGE = 100
+const MAX_PAGES = 50
 /** What the answer of a search says of its indexes. */
 const NOTES = new Map([
   ['words_only', ' Some could be found by their words only so far.'],
@@ -118,6 +121,7 @@ function card(memory) {
       { className: 'buttons' },
       button('Edit', () => edit(memory)),
       button('History', () => showHistory(memory)),
+      memory.source.sessionId && memory.source.turnId && button('Show the message', () => showMessage(memory.source)),
       button('Forget', () => askToForget(memory)),
     ),
   )
@@ -134,6 +138,28 @@ function sourceOf({ kind, person, tool, file, turnId, labels }) {
   }
   const words = turnId ? `${names[kind].trim()}, turn ${turnId}` : names[kind].trim()
   return labels.length === 0 ? words : `${words} (${labels.join(', ')})`
+}
+
+/** What was said and answered in the turn that a memory is known from. */
+async function showMessage({ sessionId, turnId }) {
+  const path = `/api/sessions/${sessionId}?limit=${PAGE}`
+  let said = []
+  let next = path
+  for (let page = 0; next !== undefined && said.length === 0 && page < MAX_PAGES; page++) {
+    const { messages, has_earlier: hasEarlier } = await call('GET', next)
+    said = messages.filter(({ turn_id: id }) => id === turnId)
+    next = hasEarlier ? `${path}&before=${messages[0].id}` : undefined
+  }
+  openDialog({
+    title: 'Known from',
+    content:
+      said.length === 0
+        ? element('p', {}, 'The message is no longer in the conversation.')
+        : said.flatMap(({ role, content }) => [
+            element('p', { className: 'hint' }, role),
+            element('p', { className: 'quote' }, content),
+          ]),
+  })
 }
 
 async function showHistory({ id }) {

@@ -103,3 +103,20 @@ it('shows below an answer which memories it was given, each with where it is kno
   await dialog.getByText('known from operator').waitFor()
   expect(tab.complaints).toEqual([])
 })
+
+it('shows the message that a memory is known from', async () => {
+  const { body } = await host.json('POST', '/api/agents', {
+    manifest_toml:
+      'name = "heard"\n[model]\nprovider = "builtin"\nmodel = "offline"\n[proactive_memory]\nauto_memorize = true',
+  })
+  const id = body.agent_id
+  await host.json('POST', `/api/agents/${id}/message`, { message: 'Hello! I live in Lyon. What is the time?' })
+  await expect
+    .poll(async () => (await host.json('GET', `/api/memory/agents/${id}`)).body.memories)
+    .toMatchObject([{ content: 'I live in Lyon.' }])
+  await using tab = await openTab(browser, host.url, { path: '/pages/memory/memory/memory.html' })
+  const { page } = tab
+  await page.getByRole('region', { name: 'I live in Lyon.' }).getByRole('button', { name: 'Show the message' }).click()
+  await page.getByRole('dialog').getByText('Hello! I live in Lyon. What is the time?').waitFor()
+  expect(tab.complaints).toEqual([])
+})
