@@ -242,15 +242,19 @@ class XmppSession implements ChannelConnection {
   #takeError(stanza: Element): void {
     const refusal = refusalOf(stanza, this.#domain)
     if (stanza.is('message') && stanza.attrs['id'] === this.#unconfirmed?.id) this.#unconfirmed?.refused(refusal)
-    else if (stanza.is('presence')) {
-      const room = bareOf(String(stanza.attrs['from']))
-      this.#warn(room, `cannot join ${room}: ${refusal.message}`)
-    }
+    const room = stanza.is('presence') ? this.#roomOf(stanza) : undefined
+    if (room !== undefined) this.#warn(room, `cannot join ${room}: ${refusal.message}`)
   }
 
+  /** The room of the account that a presence is of. Anybody may send one: `undefined` where it is of no such room. */
+  #roomOf(stanza: Element): string | undefined {
+    const room = bareOf(String(stanza.attrs['from']))
+    return isRoom(room, this.#link.config) ? room : undefined
+  }
   /** Of the bot itself: whether it is in a room. */
   #takePresence(stanza: Element): void {
-    const room = bareOf(String(stanza.attrs['from']))
+    const room = this.#roomOf(stanza)
+    if (room === undefined) return
     const muc = stanza.getChild('x', 'http://jabber.org/protocol/muc#user')
     const codes = (muc?.getChildren('status') ?? []).map((status) => status.attrs['code'])
     if (!codes.includes(SELF)) return

@@ -77,6 +77,9 @@ it('warns of a room that it was removed from', async () => {
   await using connection = await xmpp.open(test.link)
   await platform.waitForListener()
   expect(connection.warnings?.()).toEqual([])
+  // Anybody may send a presence that looks like one of a room.
+  const self = xml('x', { xmlns: 'http://jabber.org/protocol/muc#user' }, xml('status', { code: '110' }))
+  await platform.sendStanza(xml('presence', { type: 'unavailable', to: platform.config.jid }, self))
   const item = xml('item', { nick: platform.config.nick, role: 'none' }, xml('reason', {}, 'not now'))
   const query = xml('query', { xmlns: 'http://jabber.org/protocol/muc#admin' }, item)
   await platform.sendStanza(xml('iq', { type: 'set', id: 'kick', to: platform.chats.group ?? '' }, query))
