@@ -27,8 +27,8 @@ export class CatchUp {
   readonly #api: Pick<DiscordApi, 'messagesBefore'>
   readonly #position: SavedPosition
   readonly #last = new RecentMap<string, LastMessage>(MAX_CHANNELS)
-  /** What was left out. */
-  readonly warnings: string[] = []
+  /** By channel: what was left out. */
+  readonly #warnings = new RecentMap<string, string>(MAX_CHANNELS)
 
   constructor(link: CatchUpLink, api: Pick<DiscordApi, 'messagesBefore'>) {
     this.#link = link
@@ -56,6 +56,10 @@ export class CatchUp {
     for (const last of this.#last.values()) {
       for (const message of await this.#missed(last)) await receive({ ...message, guild_id: last.guild })
     }
+  }
+
+  get warnings(): readonly string[] {
+    return [...this.#warnings.values()]
   }
 
   async flush(): Promise<void> {
@@ -89,7 +93,7 @@ export class CatchUp {
     const warning =
       `Of the messages that were written in chat ${channel} meanwhile, the newest ${limit} were read, and ${more} or ` +
       'more were not: catch_up_messages of the account is the limit'
-    this.warnings.push(warning)
+    this.#warnings.set(channel, warning)
     this.#link.log.warn(`Discord: ${warning}`)
   }
 }

@@ -21,8 +21,8 @@ export class Comments {
   /** The time up to which comments were read, and that of the first start, in milliseconds. */
   #last = 0
   #start = 0
-  /** What was left out. */
-  readonly warnings: string[] = []
+  /** What was left out the last time that something was. */
+  #warning: string | undefined
 
   constructor(link: ChannelLink<LinkedInConfig>, api: LinkedInApi) {
     this.#link = link
@@ -81,12 +81,14 @@ export class Comments {
     return found.slice(0, limit).toSorted((one, other) => one.lastModifiedAt - other.lastModifiedAt)
   }
 
+  get warnings(): readonly string[] {
+    return this.#warning === undefined ? [] : [this.#warning]
+  }
   #warn(limit: number, more: number): void {
-    const warning =
+    this.#warning =
       `Of the comments that came meanwhile, ${limit} were read, and ${more} or more were not: catch_up_messages of the ` +
       'account is the limit'
-    this.warnings.push(warning)
-    this.#link.log.warn(`LinkedIn: ${warning}`)
+    this.#link.log.warn(`LinkedIn: ${this.#warning}`)
   }
 
   #parse(raw: unknown): readonly Notification[] {

@@ -11,6 +11,7 @@ import { Channel, Member, Message, Update, User } from './wire.ts'
 const MAX_CHANNELS = 10_000
 const MAX_USERS = 2000
 const MAX_OWN = 2000
+const MAX_WARNINGS = 100
 /** Messages can become visible in another order than their ids say: what was read already is dropped as a duplicate. */
 const OVERLAP_MS = 10_000
 
@@ -27,8 +28,8 @@ export class RevoltEvents {
   #since = 0
   /** What was written up to this time is history. */
   #start = 0
-  /** What was left out. */
-  readonly warnings: string[] = []
+  /** By channel: what was left out. */
+  readonly #warnings = new RecentMap<string, string>(MAX_WARNINGS)
 
   constructor(link: ChannelLink<RevoltConfig>, api: RevoltApi, botId: string) {
     this.#link = link
@@ -91,6 +92,10 @@ export class RevoltEvents {
     if (message) await this.#receive(message, true)
   }
 
+  get warnings(): readonly string[] {
+    return [...this.#warnings.values()]
+  }
+
   async flush(): Promise<void> {
     await this.#position.flush()
   }
@@ -129,7 +134,7 @@ export class RevoltEvents {
     const warning =
       `Of the messages that were written in channel ${channel} meanwhile, the oldest ${limit} were read, and those after ` +
       `${isoTime(last)} were not: catch_up_messages of the account is the limit`
-    this.warnings.push(warning)
+    this.#warnings.set(channel, warning)
     this.#link.log.warn(`Revolt: ${warning}`)
     return last
   }
