@@ -42,7 +42,7 @@ export default defineCommand({
           ...(entry.user_id === null ? [] : [`for         ${escapeControls(entry.user_id)}`]),
           `known from  ${sourceOf(entry)}`,
           ...(typeof sessionId === 'string'
-            ? [`said in     ${commandLine(`session show ${sessionId} --agent ${agent}`)}`]
+            ? [`said in     ${escapeControls(commandLine(`session show ${sessionId} --agent ${entry.agent_id}`))}`]
             : []),
           `learnt      ${renderTime(entry.created_at)}`,
           `confidence  ${entry.confidence}, now ${entry.strength.toFixed(2)}`,

@@ -142,13 +142,13 @@ function sourceOf({ kind, person, tool, file, turnId, labels }) {
 
 /** What was said and answered in the turn that a memory is known from. */
 async function showMessage({ sessionId, turnId }) {
-  const path = `/api/sessions/${sessionId}?limit=${PAGE}`
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}?limit=${PAGE}`
   let said = []
   let next = path
   for (let page = 0; next !== undefined && said.length === 0 && page < MAX_PAGES; page++) {
     const { messages, has_earlier: hasEarlier } = await call('GET', next)
     said = messages.filter(({ turn_id: id }) => id === turnId)
-    next = hasEarlier ? `${path}&before=${messages[0].id}` : undefined
+    next = hasEarlier ? `${path}&before=${encodeURIComponent(messages[0].id)}` : undefined
   }
   openDialog({
     title: 'Known from',
