@@ -135,10 +135,11 @@ export class SessionWatch {
   }
 
   #hearAnswer(id: string, event: ServerEvent): void {
+    const failure = failureMessage(event)
+    if (failure !== undefined || event.event === 'done') this.#own.delete(id)
     const since = this.#others.get(id)
     if (since === undefined) return
     const { view, display } = this.#deps
-    const failure = failureMessage(event)
     if (failure === undefined && event.event !== 'done') return display.show(event)
     this.#others.delete(id)
     view.endAnswer()
