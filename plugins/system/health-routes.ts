@@ -78,7 +78,7 @@ function detailRoute(services: RunningServices): AnyRoute {
     effect: 'read',
     cost: 1,
     returns: HealthDetail,
-    handle: async () => (await import('./what-runs.ts')).describeHealth(services),
+    handle: async () => (await import('./health-views.ts')).describeHealth(services),
   })
 }
 
@@ -91,7 +91,7 @@ function statusRoute(services: RunningServices): AnyRoute {
     effect: 'read',
     cost: 1,
     returns: Status,
-    handle: async () => (await import('./what-runs.ts')).describeStatus(services),
+    handle: async () => (await import('./health-views.ts')).describeStatus(services),
   })
 }
 

@@ -164,14 +164,14 @@ const values: readonly (readonly [name: string, json: string])[] = [
 
 /** `npm run hostile-input`: every field with every value, which takes half a minute more. */
 const isWhole = process.env['HOSTILE_INPUT'] === 'all'
-const MOST_APART = 6
+const MAX_STRIDE = 6
 /**
  * Values for a field by its place among so many of a body: as many as every value needs to be tried somewhere in it, and
  * three at least. A body has three places at least: itself, a field and one that it does not know.
  */
 function sampleFor(place: number, places: number): typeof values {
-  const apart = Math.min(places, MOST_APART)
-  return values.filter((_, index) => index % apart === place % apart)
+  const stride = Math.min(places, MAX_STRIDE)
+  return values.filter((_, index) => index % stride === place % stride)
 }
 
 /** More than anything in the background changes the same rows: a refusal that writes does so each time. */

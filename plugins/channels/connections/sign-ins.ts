@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-
 import type { ChannelAdapter, QrStep } from 'svc/channels'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
